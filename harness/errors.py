@@ -1,0 +1,49 @@
+"""Errors that are meant for the reader: what was wrong, where, the nearest right name."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class HarnessError(Exception):
+    """The harness itself failed (exit code 4)."""
+
+
+class UsageError(HarnessError):
+    """The caller asked for something that does not exist or is not well formed (exit code 2)."""
+
+
+class UnknownNameError(UsageError):
+    """A name is not known; the message carries the nearest known one.
+
+    Args:
+        kind: What the name should have named, for example ``"scenario"``.
+        name: The name as it was given.
+        known: Every name that would have been right.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        self.kind = kind
+        self.name = name
+        choices = sorted(set(known))
+        near = difflib.get_close_matches(name, choices, n=1, cutoff=0.0)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; there is no {kind} at all"
+        super().__init__(f"unknown {kind} {name!r}{hint}")
+
+
+class DeadlineError(HarnessError):
+    """A wait ended without its event.
+
+    Args:
+        what: What was waited for.
+        deadline_s: How long, in seconds.
+    """
+
+    def __init__(self, what: str, deadline_s: float) -> None:
+        self.what = what
+        self.deadline_s = deadline_s
+        super().__init__(f"waited {deadline_s:g} s for {what}, and it did not come")

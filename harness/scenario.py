@@ -1,0 +1,115 @@
+"""What is tried: a worker, a workload, the oracles that judge it, and the expected outcome."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from harness.oracles.oracle import Oracle
+    from harness.workload import Command, Workload
+    from harness.world.service import Service
+
+NAME = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What one incarnation of a worker is given.
+
+    Attributes:
+        worker_dir: Directory for everything that the worker keeps; it survives the incarnation.
+        world_dir: The world's directory, for `harness.world.ledger.EffectLedger`.
+        endpoint: Where the world's services listen: ``unix:PATH``, ``http://127.0.0.1:PORT``, or
+            empty when the scenario has none.
+        identity: Who this worker is; the same over all its incarnations.
+        incarnation: Number of this process life in the experiment, from 1.
+        seed: Source of everything random.
+        offered: Every command offered so far. Workers with a coordinator hear of them from there.
+    """
+
+    worker_dir: Path
+    world_dir: Path
+    endpoint: str
+    identity: str
+    incarnation: int
+    seed: int
+    offered: tuple[Command, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The expected outcome of a scenario.
+
+    Attributes:
+        outcome: ``"holds"`` or ``"broken"``.
+        oracle: For ``broken``: the oracle that must catch it.
+    """
+
+    outcome: str = "holds"
+    oracle: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.outcome}:{self.oracle}" if self.oracle else self.outcome
+
+
+HOLDS = Pin()
+
+
+def broken_by(oracle: str) -> Pin:
+    """Return the pin of a known-bad worker: at least one experiment is broken by this oracle."""
+    return Pin("broken", oracle)
+
+
+def no_warm_up(_site: Site) -> None:
+    """Warm nothing beyond the imports."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A worker, a workload, oracles and a pin.
+
+    Attributes:
+        name: Unique name, lower-case words joined by ``-``, ``_`` or ``.``.
+        worker: One process life: called in a fresh fork with its site; returning ends it well.
+        workload: Draws the workload from a seed.
+        oracles: What must hold.
+        pin: Expected outcome.
+        points: Packages or modules, by import name, whose declared points the worker must reach.
+        services: Makers of the world's services, called once per experiment.
+        quiet_at: Label of the point that the worker hits when nothing is left to do; empty for a
+            worker that ends by itself when it is done.
+        warm: Run once in the supervisor before the first fork; leaves no thread behind.
+        strike: Labels to strike; empty for every label that is reached.
+        deadline_s: Longest wait for one step of an incarnation, in seconds.
+
+    Raises:
+        UsageError: The name is not well formed, or there is no oracle.
+    """
+
+    name: str
+    worker: Callable[[Site], None]
+    workload: Callable[[int], Workload]
+    oracles: tuple[Oracle, ...]
+    pin: Pin = HOLDS
+    points: tuple[str, ...] = ()
+    services: tuple[Callable[[], Service], ...] = ()
+    quiet_at: str = ""
+    warm: Callable[[Site], None] = no_warm_up
+    strike: tuple[str, ...] = ()
+    deadline_s: float = 10.0
+    summary: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise UsageError(
+                f"scenario name {self.name!r} is not lower-case words joined by '-', '_' or '.'"
+            )
+        if not self.oracles:
+            raise UsageError(f"scenario {self.name!r} has no oracle, so nothing could be broken")

@@ -1,0 +1,1 @@
+"""Everything outside the worker that it talks to, owned by the harness."""
