@@ -29,10 +29,13 @@ class UnknownNameError(UsageError):
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind = kind
         self.name = name
-        choices = sorted(set(known))
+        self.known = choices = tuple(sorted(set(known)))
         near = difflib.get_close_matches(name, choices, n=1, cutoff=0.0)
         hint = f"; did you mean {near[0]!r}?" if near else f"; there is no {kind} at all"
         super().__init__(f"unknown {kind} {name!r}{hint}")
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.kind, self.name, self.known)
 
 
 class DeadlineError(HarnessError):
@@ -47,3 +50,6 @@ class DeadlineError(HarnessError):
         self.what = what
         self.deadline_s = deadline_s
         super().__init__(f"waited {deadline_s:g} s for {what}, and it did not come")
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.what, self.deadline_s)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from harness.errors import UsageError
+from harness.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,16 +81,19 @@ class Scenario:
         workload: Draws the workload from a seed.
         oracles: What must hold.
         pin: Expected outcome.
-        points: Packages or modules, by import name, whose declared points the worker must reach.
+        points: Packages or modules, by import name, that declare the worker's points.
+        must_reach_all: Whether a declared point that is never reached turns the run red.
         services: Makers of the world's services, called once per experiment.
         quiet_at: Label of the point that the worker hits when nothing is left to do; empty for a
             worker that ends by itself when it is done.
         warm: Run once in the supervisor before the first fork; leaves no thread behind.
         strike: Labels to strike; empty for every label that is reached.
+        transport: How the services listen: a Unix socket, or TCP on the loopback.
         deadline_s: Longest wait for one step of an incarnation, in seconds.
 
     Raises:
-        UsageError: The name is not well formed, or there is no oracle.
+        UsageError: The name is not well formed, there is no oracle, or two have one name.
+        UnknownNameError: The pin names an oracle that the scenario does not have.
     """
 
     name: str
@@ -99,10 +102,12 @@ class Scenario:
     oracles: tuple[Oracle, ...]
     pin: Pin = HOLDS
     points: tuple[str, ...] = ()
+    must_reach_all: bool = True
     services: tuple[Callable[[], Service], ...] = ()
     quiet_at: str = ""
     warm: Callable[[Site], None] = no_warm_up
     strike: tuple[str, ...] = ()
+    transport: Literal["unix", "tcp"] = "unix"
     deadline_s: float = 10.0
     summary: str = field(default="", compare=False)
 
@@ -113,3 +118,8 @@ class Scenario:
             )
         if not self.oracles:
             raise UsageError(f"scenario {self.name!r} has no oracle, so nothing could be broken")
+        names = [oracle.name for oracle in self.oracles]
+        if len(set(names)) < len(names):
+            raise UsageError(f"scenario {self.name!r} has two oracles of one name: {names}")
+        if self.pin.oracle and self.pin.oracle not in names:
+            raise UnknownNameError("oracle", self.pin.oracle, names)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -22,11 +23,15 @@ class Stage:
         world_dir: The workspace's ``world/``; the service keeps its durable state there.
         workload: What the experiment asks of the worker.
         ledger: The effect ledger; a service records in it what it did for the worker.
+        writing: Held by a service while it changes durable state, over everything that belongs
+            together, and never while it waits for the worker. The host holds it while it copies
+            the world, so a copy holds such a change wholly or not at all.
     """
 
     world_dir: Path
     workload: Workload
     ledger: EffectLedger
+    writing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Service(Protocol):
@@ -34,10 +39,18 @@ class Service(Protocol):
 
     An instance serves one experiment: `open`, any number of requests and `offer` calls, `close`.
     State that the experiment is judged by is durable before a request is answered.
+
+    A handler raises `harness.world.replies.Refused` for an error reply and
+    `harness.world.replies.ConnectionCut` to cut the connection without a reply. Any other exception
+    is a bug of the world: the host answers 500 and reports it to the owner.
     """
 
     async def open(self, stage: Stage, routes: web.UrlDispatcher) -> None:
-        """Prepare durable state, offer the workload's commands, and add the HTTP routes."""
+        """Prepare durable state, offer the workload's commands, and add the HTTP routes.
+
+        The world's directory may be a copy of an earlier one: the service goes on from there, and
+        offers only those commands that it does not know.
+        """
 
     async def offer(self, command: Command) -> None:
         """Offer one more command while the worker may be connected."""

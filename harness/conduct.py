@@ -1,0 +1,141 @@
+"""Conduct an experiment: run a schedule on a rig to its end, and judge what it left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.durable import image_digest
+from harness.errors import DeadlineError, HarnessError
+from harness.incarnation import ForeignStopError
+from harness.oracles.oracle import Answer
+from harness.result import ExperimentResult, Fired, LifeTrace, Verdict, Violation
+from harness.rig import RestartError
+
+if TYPE_CHECKING:
+    from harness.oracles.oracle import Evidence
+    from harness.rig import Halt, Rig
+    from harness.schedule import Schedule, Strike
+
+
+class EndedError(HarnessError):
+    """The experiment is over before its oracles could judge.
+
+    Args:
+        verdict: What it came to.
+        note: Why, for the reader.
+    """
+
+    def __init__(self, verdict: Verdict, note: str) -> None:
+        super().__init__(note)
+        self.verdict = verdict
+        self.note = note
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.verdict, self.note)
+
+
+def conduct(rig: Rig, schedule: Schedule, *, digests: bool = False) -> ExperimentResult:
+    """Run a schedule and judge the outcome.
+
+    Args:
+        rig: A new rig; it is not closed.
+        schedule: The strikes; empty for the control leg.
+        digests: Whether to work out the digest of every crash image.
+
+    Returns:
+        The result. `HELD` only if every strike is proved and every oracle holds.
+    """
+    fired: list[Fired] = []
+    violations: tuple[Violation, ...] = ()
+    try:
+        for strikes in schedule.lives:
+            number = rig.start()
+            for strike in strikes:
+                _strike(rig, number, strike)
+                fired.append(Fired(strike.moment, number))
+        settle(rig)
+        verdict, violations, note = judge(rig, rig.gather())
+    except EndedError as end:
+        verdict, note = end.verdict, end.note
+    except DeadlineError as error:
+        verdict, note = Verdict.HUNG, str(error)
+    except (ForeignStopError, RestartError) as error:
+        verdict, note = Verdict.WRONG_DEATH, str(error)
+    return ExperimentResult(
+        scenario=rig.scenario.name,
+        schedule=schedule,
+        seed=rig.seed,
+        verdict=verdict,
+        violations=violations,
+        fired=tuple(fired),
+        note=note,
+        lives=tuple(
+            LifeTrace(
+                life.number, life.hits, str(life.death), image_digest(life.after) if digests else ""
+            )
+            for life in rig.lives
+        ),
+    )
+
+
+def settle(rig: Rig) -> None:
+    """Let every living incarnation become quiet, without faults, and end it.
+
+    If none is alive, one is started: the recovery.
+
+    Raises:
+        DeadlineError: One did not become quiet in time.
+        EndedError: One died instead.
+    """
+    for number in rig.alive or (rig.start(),):
+        halt = rig.run_until_quiet(number)
+        if not halt.quiet:
+            raise _wrong_death(rig, number, halt, "recovering")
+        if halt.hit is not None:
+            rig.kill(number)
+
+
+def judge(rig: Rig, evidence: Evidence) -> tuple[Verdict, tuple[Violation, ...], str]:
+    """Ask every oracle of the scenario.
+
+    Returns:
+        The verdict, the violations, and for `UNKNOWN` a note. Broken is stronger than unknown,
+        unknown stronger than held; an oracle that fails is unknown.
+    """
+    violations: list[Violation] = []
+    doubts: list[str] = []
+    for oracle in rig.scenario.oracles:
+        try:
+            finding = oracle.check(evidence)
+        except Exception as error:  # noqa: BLE001 - a fault of the oracle is no verdict on the worker
+            doubts.append(f"oracle {oracle.name} failed: {type(error).__name__}: {error}")
+            continue
+        if finding.answer is Answer.BROKEN:
+            violations.extend(Violation(oracle.name, fact) for fact in finding.evidence)
+        elif finding.answer is Answer.UNKNOWN:
+            doubts.extend(f"oracle {oracle.name} cannot tell: {f}" for f in finding.evidence)
+    if violations:
+        return Verdict.BROKEN, tuple(violations), "\n".join(doubts)
+    if doubts:
+        return Verdict.UNKNOWN, (), "\n".join(doubts)
+    return Verdict.HELD, (), ""
+
+
+def _strike(rig: Rig, number: int, strike: Strike) -> None:
+    if number not in rig.alive:
+        raise EndedError(Verdict.NOT_FIRED, f"{strike.moment}: the incarnation was dead already")
+    halt = rig.run_until(number, strike.moment)
+    if halt.hit is None or not halt.hit.is_at(strike.moment):
+        if halt.quiet:
+            raise EndedError(Verdict.NOT_FIRED, f"{strike.moment} was not reached before quiet")
+        raise _wrong_death(rig, number, halt, f"on the way to {strike.moment}")
+    death = rig.kill(number)
+    if not death.killed:
+        raise EndedError(Verdict.WRONG_DEATH, f"struck at {strike.moment}, it {death}")
+
+
+def _wrong_death(rig: Rig, number: int, halt: Halt, when: str) -> EndedError:
+    return EndedError(
+        Verdict.WRONG_DEATH,
+        f"{when}, incarnation {number} {halt.death}\n{rig.output(number)}".rstrip(),
+    )

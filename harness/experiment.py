@@ -1,0 +1,181 @@
+"""The verbs, to be used by hand: in a test, or step by step at a prompt.
+
+::
+
+    with Experiment(scenario, seed=7) as x:
+        a = x.start()
+        a.run_until("effect.charge.before")    # stopped there
+        b = x.start(identity="same")           # a second instance while the first is frozen
+        b.run_until_quiet()
+        a.resume()                             # the zombie wakes up
+        x.settle()
+        x.check().raise_if_not_held()
+
+A schedule says the same as data; `harness.explore` runs schedules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, cast
+
+from harness.errors import HarnessError
+from harness.lane import Lane
+from harness.result import Verdict, Violation
+from harness.schedule import parse
+from harness.workspace import Image, default_root
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.incarnation import Death
+    from harness.rig import Halt
+    from harness.scenario import Scenario
+    from harness.workload import Command
+
+
+class NotHeldError(AssertionError):
+    """An experiment did not hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What the oracles said.
+
+    Attributes:
+        verdict: `HELD`, `BROKEN` or `UNKNOWN`.
+        violations: For `BROKEN`: what was found.
+        note: For `UNKNOWN`: why.
+    """
+
+    verdict: Verdict
+    violations: tuple[Violation, ...]
+    note: str
+
+    def raise_if_not_held(self) -> None:
+        """Raise with everything that was found unless the verdict is `HELD`.
+
+        Raises:
+            NotHeldError: The verdict is another one.
+        """
+        if self.verdict is not Verdict.HELD:
+            found = [f"{v.oracle}: {v.message}" for v in self.violations]
+            raise NotHeldError("\n".join([self.verdict, *found, self.note]).rstrip())
+
+
+class IncarnationHandle:
+    """An incarnation of an experiment that is run by hand.
+
+    Attributes:
+        number: From 1.
+    """
+
+    def __init__(self, experiment: Experiment, number: int) -> None:
+        self._experiment = experiment
+        self.number = number
+
+    def run_until(self, moment: str) -> Halt:
+        """Let it run until it stops at a moment, is quiet, or dies.
+
+        Args:
+            moment: For example ``ack.send.before`` or ``ack.send.before[command=c2]#1``.
+
+        Returns:
+            Where it halted; look at `Halt.hit` for the moment.
+        """
+        wanted = parse(f"{moment}=kill").moments
+        if len(wanted) != 1:
+            raise HarnessError(f"{moment!r} is not one moment")
+        return cast("Halt", self._experiment.verb("run_until", self.number, wanted[0]))
+
+    def run_until_quiet(self) -> Halt:
+        """Let it run until nothing is left to do, or until it dies."""
+        return cast("Halt", self._experiment.verb("run_until_quiet", self.number))
+
+    def resume(self) -> None:
+        """Let it go on, and do not wait for it."""
+        self._experiment.verb("resume", self.number)
+
+    def kill(self) -> Death:
+        """Kill it, with proof of its death."""
+        return cast("Death", self._experiment.verb("kill", self.number))
+
+    def output(self) -> str:
+        """Return the end of what it wrote to standard output and error."""
+        return cast("str", self._experiment.verb("output", self.number))
+
+
+class Experiment:
+    """One scenario, one seed, and the verbs to strike its worker by hand.
+
+    Args:
+        scenario: What is tried.
+        seed: Source of everything random.
+        root: Directory for the workspace; see `harness.workspace.default_root`.
+
+    Attributes:
+        worker_dir: The worker's directory, once the experiment has been entered.
+        world_dir: The world's directory, once the experiment has been entered.
+    """
+
+    worker_dir: Path
+    world_dir: Path
+
+    def __init__(self, scenario: Scenario, seed: int = 0, root: Path | None = None) -> None:
+        self.scenario = scenario
+        self.seed = seed
+        self._root = root or default_root()
+        self._lane: Lane | None = None
+
+    def __enter__(self) -> Self:
+        self._lane = Lane(self._root)
+        try:
+            self._lane.call("prepare", self.scenario)
+            directories = self._lane.call("open", self.scenario.name, self.seed)
+        except BaseException:
+            self._lane.stop()
+            raise
+        self.worker_dir, self.world_dir = cast("tuple[Path, Path]", directories)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        lane, self._lane = self._the_lane, None
+        try:
+            lane.call("close")
+        finally:
+            lane.stop()
+
+    def start(self, identity: str = "same") -> IncarnationHandle:
+        """Start an incarnation; it stands still until it is told to run.
+
+        Args:
+            identity: ``"same"`` for the worker's own identity, or another one.
+        """
+        return IncarnationHandle(self, cast("int", self.verb("start", identity)))
+
+    def offer(self, command: Command) -> None:
+        """Offer one more command to the worker."""
+        self.verb("offer", command)
+
+    def image(self, name: str) -> Image:
+        """Take a crash image of what is durable now; it is gone when the experiment is left."""
+        return cast("Image", self.verb("image", name))
+
+    def settle(self) -> None:
+        """Let every living incarnation become quiet; start one if there is none."""
+        self._the_lane.call("settle")
+
+    def check(self) -> Check:
+        """Restart the worker once more, offer it a fresh command, and ask the oracles."""
+        answer = self._the_lane.call("check")
+        return Check(*cast("tuple[Verdict, tuple[Violation, ...], str]", answer))
+
+    def verb(self, name: str, *arguments: object) -> object:
+        """Call a verb of the rig behind this experiment."""
+        return self._the_lane.call("verb", name, *arguments)
+
+    @property
+    def _the_lane(self) -> Lane:
+        if self._lane is None:
+            raise HarnessError("use an Experiment in a with statement")
+        return self._lane

@@ -1,0 +1,1 @@
+"""Exploration: which experiments a scenario and a tier expand to, and how they are run."""

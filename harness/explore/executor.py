@@ -1,0 +1,84 @@
+"""The executor: several lanes, each with one experiment at a time."""
+
+from __future__ import annotations
+
+import multiprocessing.connection
+from collections import deque
+from typing import TYPE_CHECKING, Self, cast
+
+from harness.errors import DeadlineError
+from harness.lane import Lane
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from harness.lane import Job
+    from harness.result import ExperimentResult
+    from harness.scenario import Scenario
+
+_EXPERIMENT_S = 300.0
+
+
+class Executor:
+    """Runs experiments on lanes.
+
+    Args:
+        lanes: How many run at once.
+        root: Directory for workspaces.
+        keep: Directory for what broken experiments left, or None to keep nothing.
+    """
+
+    def __init__(self, lanes: int, root: Path, keep: Path | None = None) -> None:
+        self._keep = keep
+        self._lanes = [Lane(root) for _ in range(lanes)]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for lane in self._lanes:
+            lane.stop()
+
+    def prepare(self, scenarios: Iterable[Scenario]) -> None:
+        """Warm the workers of scenarios on every lane.
+
+        Raises:
+            HarnessError: A worker could not be warmed.
+        """
+        for scenario in scenarios:
+            for lane in self._lanes:
+                lane.send("prepare", scenario)
+            for lane in self._lanes:
+                lane.receive()
+
+    def run(self, jobs: Sequence[Job]) -> Iterator[tuple[int, ExperimentResult]]:
+        """Run experiments.
+
+        Args:
+            jobs: What to run; their scenarios have been prepared.
+
+        Yields:
+            The index of a job and its result, as they end.
+
+        Raises:
+            HarnessError: The harness itself failed.
+        """
+        waiting = deque(enumerate(jobs))
+        busy: dict[Lane, int] = {}
+        idle = list(self._lanes)
+        while waiting or busy:
+            while waiting and idle:
+                index, job = waiting.popleft()
+                lane = idle.pop()
+                lane.send("run", job, self._keep)
+                busy[lane] = index
+            ready = multiprocessing.connection.wait(
+                [lane.connection for lane in busy], _EXPERIMENT_S
+            )
+            if not ready:
+                raise DeadlineError("an experiment to end", _EXPERIMENT_S)
+            for lane in [lane for lane in busy if lane.connection in ready]:
+                result = cast("ExperimentResult", lane.receive())
+                idle.append(lane)
+                yield busy.pop(lane), result

@@ -1,0 +1,160 @@
+"""The matrix: run scenarios through a tier, or through one schedule, to their outcomes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from harness.catalogue import scan
+from harness.errors import UnknownNameError
+from harness.events import ExperimentFinished, Planned, RunFinished, RunStarted
+from harness.explore.tiers import TIERS, smoke
+from harness.lane import Job
+from harness.outcome import Outcome
+from harness.result import Verdict
+from harness.schedule import CONTROL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from harness.catalogue import Catalogue
+    from harness.events import Listener
+    from harness.explore.executor import Executor
+    from harness.explore.tiers import Rounds
+    from harness.result import ExperimentResult
+    from harness.scenario import Scenario
+    from harness.schedule import Schedule
+
+T = TypeVar("T")
+
+
+def check_schedule(schedule: Schedule, scenarios: Iterable[Scenario]) -> None:
+    """See that every label of a schedule is declared by the worker of each scenario.
+
+    Raises:
+        UnknownNameError: One is not; the message carries the nearest label.
+    """
+    for scenario in scenarios:
+        catalogue = scan(scenario.points)
+        if scenario.points:
+            for moment in schedule.moments:
+                catalogue[moment.label]
+
+
+def run_matrix(
+    scenarios: Sequence[Scenario],
+    executor: Executor,
+    tell: Listener,
+    *,
+    tier: str = "smoke",
+    at: Schedule | None = None,
+    seed: int = 0,
+    lanes: int = 0,
+) -> tuple[Outcome, ...]:
+    """Run scenarios.
+
+    Known-bad workers are there to be caught, which the smallest tier must do: scenarios pinned
+    broken run `smoke` in every tier.
+
+    Args:
+        scenarios: What to run.
+        executor: Runs the experiments.
+        tell: Is told what happens.
+        tier: Name of the tier.
+        at: Run the control leg and this schedule alone, instead of a tier.
+        seed: Source of everything random.
+        lanes: How many experiments run at once, to be told.
+
+    Returns:
+        One outcome per scenario, in their order.
+
+    Raises:
+        UnknownNameError: The tier is not known, or a label of `at` or `Scenario.strike` is not.
+        HarnessError: The harness failed.
+    """
+    if tier not in TIERS:
+        raise UnknownNameError("tier", tier, TIERS)
+    if at is not None:
+        check_schedule(at, scenarios)
+    catalogues = [_catalogue(scenario) for scenario in scenarios]
+    began = time.monotonic()
+    tell(RunStarted(tuple(s.name for s in scenarios), "" if at else tier, seed, lanes))
+    executor.prepare(scenarios)
+    plans = [_plan(scenario, tier, at, seed) for scenario in scenarios]
+    results = _run_plans(scenarios, plans, executor, tell, seed=seed, digests=tier != "smoke")
+    tell(RunFinished(time.monotonic() - began))
+    return tuple(
+        Outcome(scenario, catalogue, _judged_by_control(done), whole=at is None)
+        for scenario, catalogue, done in zip(scenarios, catalogues, results, strict=True)
+    )
+
+
+def _catalogue(scenario: Scenario) -> Catalogue:
+    catalogue = scan(scenario.points)
+    for label in scenario.strike:
+        catalogue[label]
+    return catalogue
+
+
+def _plan(scenario: Scenario, tier: str, at: Schedule | None, seed: int) -> Rounds:
+    if at is not None:
+        return _only(at)
+    explore = smoke if scenario.pin.outcome == "broken" else TIERS[tier]
+    strike = frozenset(scenario.strike)
+    return explore(lambda label: not strike or label in strike, seed)
+
+
+def _only(schedule: Schedule) -> Rounds:
+    yield [CONTROL]
+    if schedule != CONTROL:
+        yield [schedule]
+
+
+def _run_plans(
+    scenarios: Sequence[Scenario],
+    plans: list[Rounds],
+    executor: Executor,
+    tell: Listener,
+    *,
+    seed: int,
+    digests: bool,
+) -> list[list[ExperimentResult]]:
+    """Run the rounds of all plans in step, so that every lane has something to do."""
+    results: list[list[ExperimentResult]] = [[] for _ in plans]
+    rounds: dict[int, list[Schedule]] = {n: next(plan) for n, plan in enumerate(plans)}
+    while rounds:
+        jobs = [
+            (number, Job(scenarios[number].name, schedule, seed, digests=digests))
+            for number, schedules in rounds.items()
+            for schedule in schedules
+        ]
+        tell(Planned(len(jobs)))
+        done: list[ExperimentResult | None] = [None] * len(jobs)
+        for index, result in executor.run([job for _, job in jobs]):
+            done[index] = result
+            tell(ExperimentFinished(result))
+        by_plan: dict[int, list[ExperimentResult]] = {number: [] for number in rounds}
+        for (number, _), finished in zip(jobs, done, strict=True):
+            if finished is not None:
+                by_plan[number].append(finished)
+        rounds = {}
+        for number, finished_round in by_plan.items():
+            results[number].extend(finished_round)
+            try:
+                rounds[number] = plans[number].send(finished_round)
+            except StopIteration:
+                continue
+    return results
+
+
+def _judged_by_control(results: list[ExperimentResult]) -> tuple[ExperimentResult, ...]:
+    """Make every verdict unknown when the control leg did not hold."""
+    control, *others = results
+    if control.verdict is Verdict.HELD:
+        return tuple(results)
+    note = f"the control leg was {control.verdict}"
+    return (
+        control,
+        *(replace(r, verdict=Verdict.UNKNOWN, violations=(), note=note) for r in others),
+    )

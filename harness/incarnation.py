@@ -1,0 +1,277 @@
+"""One process life of the worker, from its fork to its proved death.
+
+An incarnation is forked standing still. From then on it is *stopped*, *running* or *dead*; each
+step asserts the state it starts from. Only its supervisor, which is its parent, moves it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from harness import points
+from harness.errors import DeadlineError, HarnessError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from harness.armed import Stop
+    from harness.scenario import Site
+    from harness.schedule import Moment
+
+PR_SET_PDEATHSIG = 1
+_EXIT_ERROR = 1
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class State(Enum):
+    """Where an incarnation is in its life."""
+
+    STOPPED = "stopped"
+    RUNNING = "running"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A crash point that an incarnation reached.
+
+    Attributes:
+        label: Label of the point.
+        context: Its context, as text.
+        hits: How often it was reached so far: in all under ``""``, and with each context key.
+        stop: Whether the incarnation stopped itself there.
+    """
+
+    label: str
+    context: dict[str, str]
+    hits: dict[str, int]
+    stop: bool
+
+    def is_at(self, moment: Moment) -> bool:
+        """Tell whether this hit is the given moment."""
+        return (
+            self.label == moment.label
+            and (not moment.key or self.context.get(moment.key) == moment.value)
+            and self.hits[moment.key] == moment.ordinal
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """How an incarnation ended, from its wait status.
+
+    Attributes:
+        signal: Number of the signal that killed it, or 0.
+        exit_code: Its exit code, or -1 when a signal killed it.
+    """
+
+    signal: int
+    exit_code: int
+
+    @property
+    def killed(self) -> bool:
+        """Whether SIGKILL ended it; the kernel says so, not the worker."""
+        return self.signal == signal.SIGKILL
+
+    @property
+    def clean(self) -> bool:
+        """Whether it ended by itself with exit code 0."""
+        return self.signal == 0 and self.exit_code == 0
+
+    def __str__(self) -> str:
+        if self.signal:
+            return f"killed by {signal.Signals(self.signal).name}"
+        return f"exited with code {self.exit_code}"
+
+
+class ForeignStopError(HarnessError):
+    """The incarnation was stopped, but not by itself at a point where it was ordered to."""
+
+
+class Incarnation:
+    """A forked worker process under the eyes of its parent.
+
+    Args:
+        worker: The worker, called with the site in the child.
+        site: What the worker is given.
+        control_dir: Directory for orders, trace and output of this incarnation.
+
+    The caller's thread must be the only one of its process and must have SIGCHLD blocked.
+    """
+
+    def __init__(self, worker: Callable[[Site], None], site: Site, control_dir: Path) -> None:
+        self.number = site.incarnation
+        self._orders_path = control_dir / f"{site.incarnation}.orders.json"
+        self._trace_path = control_dir / f"{site.incarnation}.trace.ndjson"
+        self._output_path = control_dir / f"{site.incarnation}.output.txt"
+        self._trace_read = 0
+        self.hits: list[Hit] = []
+        self.death: Death | None = None
+        self._write_orders(())
+        parent = os.getpid()
+        self.pid = os.fork()
+        if self.pid == 0:
+            _live(worker, site, self._orders_path, self._output_path, parent)
+        self._pidfd = os.pidfd_open(self.pid)
+        self.state = State.RUNNING
+        self._wait(f"incarnation {self.number} to stand ready", 10.0)
+        if self.state is not State.STOPPED:
+            raise HarnessError(f"incarnation {self.number} died at its fork: {self.death}")
+
+    def resume(self, stops: Sequence[Stop]) -> None:
+        """Let it run; where it is to stop next is settled before it goes on.
+
+        Args:
+            stops: Where to stop.
+        """
+        self._require(State.STOPPED)
+        self._write_orders(stops)
+        self.state = State.RUNNING
+        signal.pidfd_send_signal(self._pidfd, signal.SIGCONT)
+
+    def wait(self, what: str, deadline_s: float) -> Hit | None:
+        """Wait until it stops at an ordered point or dies.
+
+        Args:
+            what: What is waited for, for the message of a missed deadline.
+            deadline_s: Longest wait, in seconds.
+
+        Returns:
+            The hit at which it stopped, or None when it died (see `death`).
+
+        Raises:
+            DeadlineError: Neither happened in time; the incarnation is still running.
+            ForeignStopError: Something else stopped it.
+        """
+        self._require(State.RUNNING)
+        self._wait(what, deadline_s)
+        self._read_trace()
+        if self.death is not None:
+            return None
+        if not self.hits or not self.hits[-1].stop:
+            raise ForeignStopError(f"incarnation {self.number} was stopped from outside")
+        return self.hits[-1]
+
+    def kill(self, deadline_s: float = 10.0) -> Death:
+        """Send SIGKILL, through its pidfd, and wait for the proof of death.
+
+        Args:
+            deadline_s: Longest wait for the wait status, in seconds.
+
+        Returns:
+            How it died. SIGKILL is proved by the wait status; anything else means that it had
+            already ended otherwise.
+        """
+        if self.death is None:
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        while self.death is None:
+            self._wait(f"death of incarnation {self.number}", deadline_s)
+        self._read_trace()
+        return self.death
+
+    def output(self, limit_bytes: int = 4000) -> str:
+        """Return the end of what it wrote to standard output and error."""
+        with self._output_path.open("rb") as file:
+            file.seek(max(0, self._output_path.stat().st_size - limit_bytes))
+            return file.read().decode(errors="replace")
+
+    def _require(self, state: State) -> None:
+        if self.state is not state:
+            raise HarnessError(
+                f"incarnation {self.number} is {self.state.value}, not {state.value}"
+            )
+
+    def _write_orders(self, stops: Sequence[Stop]) -> None:
+        orders = {"trace": str(self._trace_path), "stops": [asdict(stop) for stop in stops]}
+        self._orders_path.write_text(json.dumps(orders), encoding="utf-8")
+
+    def _read_trace(self) -> None:
+        try:
+            with self._trace_path.open("rb") as file:
+                file.seek(self._trace_read)
+                new = file.read()
+        except FileNotFoundError:
+            return
+        self._trace_read += len(new)
+        self.hits.extend(Hit(**json.loads(line)) for line in new.splitlines())
+
+    def _wait(self, what: str, deadline_s: float) -> None:
+        """Wait until it stops or dies.
+
+        SIGCHLD is blocked in this process, so one that comes between the look and the wait stays
+        pending and nothing is missed (sigtimedwait(2)).
+        """
+        end = time.monotonic() + deadline_s
+        while True:
+            pid, status = os.waitpid(self.pid, os.WUNTRACED | os.WNOHANG)
+            if pid:
+                self._settle(status)
+                return
+            left = end - time.monotonic()
+            if left <= 0:
+                self._read_trace()
+                raise DeadlineError(what, deadline_s)
+            signal.sigtimedwait((signal.SIGCHLD,), left)
+
+    def _settle(self, status: int) -> None:
+        if os.WIFSTOPPED(status):
+            self.state = State.STOPPED
+            return
+        self.state = State.DEAD
+        if os.WIFSIGNALED(status):
+            self.death = Death(os.WTERMSIG(status), -1)
+        else:
+            self.death = Death(0, os.WEXITSTATUS(status))
+        os.close(self._pidfd)
+
+
+def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
+    """Have the kernel signal this process when its parent dies (prctl(2)).
+
+    Args:
+        parent: Pid of the parent; if it is gone already, this process ends at once.
+        number: The signal.
+    """
+    _LIBC.prctl(PR_SET_PDEATHSIG, number, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(_EXIT_ERROR)
+
+
+def _live(
+    worker: Callable[[Site], None], site: Site, orders: Path, output: Path, parent: int
+) -> None:
+    """Be the incarnation; never returns."""
+    code = _EXIT_ERROR
+    try:
+        die_with_parent(parent)
+        os.setsid()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        out = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(out, 1)
+        os.dup2(out, 2)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        points.arm(str(orders))
+        worker(site)
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:  # noqa: BLE001 - whatever it is, it ends here and is shown in the output
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(code)

@@ -1,0 +1,237 @@
+"""A lane: a spawned process that is a supervisor, with a world of its own, and the way to it.
+
+The owner talks to it through a pipe, one request and one reply at a time. A lane whose owner dies
+ends by itself and takes everything below it along.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import traceback
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import multiprocess
+
+from harness.conduct import conduct, judge, settle
+from harness.errors import DeadlineError, HarnessError
+from harness.incarnation import die_with_parent
+from harness.result import Verdict
+from harness.rig import Rig
+from harness.scratch import sweep_scratch, take_scratch
+from harness.supervisor import Supervisor
+from harness.world.client import World
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from pathlib import Path
+
+    from harness.result import ExperimentResult, Violation
+    from harness.scenario import Scenario
+    from harness.schedule import Schedule
+    from harness.workspace import Workspace
+
+_CALL_S = 300.0
+_STOP_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An experiment to run.
+
+    Attributes:
+        scenario: Name of a scenario that the lane has prepared.
+        schedule: The strikes.
+        seed: The seed.
+        digests: Whether the digests of the crash images are wanted.
+    """
+
+    scenario: str
+    schedule: Schedule
+    seed: int
+    digests: bool = False
+
+
+class _Bench:
+    """What lives in the lane's process; every public method can be called through the pipe."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._supervisor = Supervisor()
+        self._world: World | None = None
+        self._scenarios: dict[str, Scenario] = {}
+        self._rig: Rig | None = None
+        self._count = 0
+
+    def prepare(self, scenario: Scenario) -> None:
+        """Warm a scenario's worker, and get its world ready."""
+        if scenario.name in self._scenarios:
+            return
+        if scenario.services and self._world is None:
+            self._world = World.start()
+            self._supervisor.spare(self._world.pid)
+        self._scenarios[scenario.name] = scenario
+        rig = self._new_rig(scenario, 0)
+        try:
+            scenario.warm(rig.site(1))
+        finally:
+            rig.close()
+        self._supervisor.freeze()
+
+    def run(self, job: Job, keep: Path | None) -> ExperimentResult:
+        """Run an experiment; keep the workspace of a broken one."""
+        rig = self._new_rig(self._scenarios[job.scenario], job.seed)
+        try:
+            result = conduct(rig, job.schedule, digests=job.digests)
+            if keep is not None and result.verdict is Verdict.BROKEN:
+                _keep(rig.workspace, keep / result.fingerprint)
+        finally:
+            rig.close()
+        return result
+
+    def open(self, scenario: str, seed: int) -> tuple[Path, Path]:
+        """Open a rig to be used verb by verb."""
+        self._rig = self._new_rig(self._scenarios[scenario], seed)
+        return self._rig.workspace.worker_dir, self._rig.workspace.world_dir
+
+    def verb(self, name: str, *arguments: object) -> object:
+        """Call a verb of the open rig."""
+        return getattr(self._the_rig, name)(*arguments)
+
+    def settle(self) -> None:
+        """Let the open rig become quiet."""
+        settle(self._the_rig)
+
+    def check(self) -> tuple[Verdict, tuple[Violation, ...], str]:
+        """Judge the open rig, which must have settled."""
+        return judge(self._the_rig, self._the_rig.gather())
+
+    def close(self) -> None:
+        """Close the open rig."""
+        if self._rig is not None:
+            self._rig.close()
+            self._rig = None
+
+    def end(self) -> None:
+        """End everything below this process."""
+        self._supervisor.clear()
+        if self._world is not None:
+            self._world.stop()
+
+    @property
+    def _the_rig(self) -> Rig:
+        if self._rig is None:
+            raise HarnessError("no experiment is open")
+        return self._rig
+
+    def _new_rig(self, scenario: Scenario, seed: int) -> Rig:
+        self._count += 1
+        world = self._world if scenario.services else None
+        return Rig(scenario, seed, self._root / str(self._count), self._supervisor, world)
+
+
+def serve(connection: Connection, root: Path) -> None:
+    """Be a lane until the owner closes the pipe or dies.
+
+    Args:
+        connection: The lane's end of the pipe.
+        root: Directory in which a scratch directory for the workspaces is made.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _leave)
+    die_with_parent(os.getppid(), signal.SIGTERM)
+    sweep_scratch(root)
+    scratch = take_scratch(root)
+    # Oracles read copies of databases; their scratch files belong with ours.
+    tempfile.tempdir = str(scratch)
+    bench = _Bench(scratch)
+    try:
+        while True:
+            name, arguments = connection.recv()
+            connection.send(_answer(bench, name, arguments))
+    except (EOFError, OSError):
+        return
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        bench.end()
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _leave(_number: int, _frame: object) -> None:
+    raise SystemExit(0)
+
+
+def _answer(bench: _Bench, name: str, arguments: tuple[object, ...]) -> tuple[bool, object]:
+    try:
+        return True, getattr(bench, name)(*arguments)
+    except HarnessError as error:
+        return False, error
+    except Exception:  # noqa: BLE001 - the owner is told; the lane stays usable
+        return False, HarnessError(f"in a lane, {name} failed:\n{traceback.format_exc()}")
+
+
+def _keep(workspace: Workspace, destination: Path) -> None:
+    """Keep what a failure left: crash images, traces and output."""
+    shutil.rmtree(destination, ignore_errors=True)
+    destination.mkdir(parents=True)
+    for directory in (workspace.images_dir, workspace.control_dir):
+        shutil.move(directory, destination / directory.name)
+
+
+class Lane:
+    """The owner's side of a lane.
+
+    Args:
+        root: Directory for workspaces; see `harness.workspace.default_root`.
+    """
+
+    def __init__(self, root: Path) -> None:
+        context = multiprocess.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=serve, args=(theirs, root), name="lane")
+        self._process.start()
+        theirs.close()
+
+    @property
+    def pid(self) -> int:
+        """Pid of the lane's process."""
+        return cast("int", self._process.pid)
+
+    def send(self, name: str, *arguments: object) -> None:
+        """Send a request without waiting for the reply."""
+        self.connection.send((name, arguments))
+
+    def receive(self, deadline_s: float = _CALL_S) -> object:
+        """Wait for the reply to the last request.
+
+        Raises:
+            HarnessError: What the lane answered, or that it is gone.
+            DeadlineError: No reply in time.
+        """
+        if not self.connection.poll(deadline_s):
+            raise DeadlineError("a reply of a lane", deadline_s)
+        try:
+            good, value = self.connection.recv()
+        except EOFError:
+            raise HarnessError(f"lane {self.pid} ended unexpectedly") from None
+        if not good:
+            raise cast("HarnessError", value)
+        return value
+
+    def call(self, name: str, *arguments: object) -> object:
+        """Send a request and wait for its reply."""
+        self.send(name, *arguments)
+        return self.receive()
+
+    def stop(self) -> None:
+        """End the lane and everything below it, whatever it is doing."""
+        self.connection.close()
+        self._process.terminate()
+        self._process.join(_STOP_S)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join(_STOP_S)
+        self._process.close()

@@ -1,0 +1,141 @@
+"""The books: a worker's durable state in neutral terms, so that oracles know no schema.
+
+A scenario whose worker has an inbox, attempts and an outbox gives its oracles a *reader*: a
+function from the worker's directory to `Books`. The oracles compare the books of several images
+with each other and with the coordinator's facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "UNKNOWN"})
+"""States in which an attempt is over for the worker; UNKNOWN waits for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    """A command that the worker holds.
+
+    Attributes:
+        command_id: Its id.
+        digest: Digest of its content.
+    """
+
+    command_id: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRow:
+    """The one attempt of a command.
+
+    Attributes:
+        attempt_id: Its id.
+        command_id: Its command.
+        capability: What runs, as ``name/version``.
+        state: One of PENDING, RUNNING, RECOVERING and `ENDED`.
+        has_result: Whether a result is saved.
+    """
+
+    attempt_id: str
+    command_id: str
+    capability: str
+    state: str
+    has_result: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRow:
+    """An event that the worker has to report.
+
+    Attributes:
+        event_id: Its id, for ever.
+        attempt_id: Its attempt.
+        command_id: Its command.
+        kind: What it says.
+        digest: Digest of its content.
+        reported: Whether it is marked as reported.
+    """
+
+    event_id: str
+    attempt_id: str
+    command_id: str
+    kind: str
+    digest: str
+    reported: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRow:
+    """The place where an attempt can go on.
+
+    Attributes:
+        attempt_id: Its attempt.
+        seq: Its sequence number; higher is later.
+    """
+
+    attempt_id: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRow:
+    """What recovery decided about an attempt, and why.
+
+    Attributes:
+        boot: Number of the worker's start that decided, from 1.
+        attempt_id: The attempt.
+        decision: What it decided.
+        reason: Why.
+    """
+
+    boot: int
+    attempt_id: str
+    decision: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactRow:
+    """A file that the worker says it made.
+
+    Attributes:
+        path: Path below the worker's directory.
+        attempt_id: The attempt that made it.
+        sha256: Its checksum, in hexadecimal.
+    """
+
+    path: str
+    attempt_id: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """Everything that the worker has written down.
+
+    Attributes:
+        boot: Number of its last start, 0 before the first.
+        inbox: In the order of reception.
+        attempts: In the order of acceptance.
+        outbox: In the order of saving.
+        checkpoints: The latest of each attempt.
+        decisions: In the order of deciding.
+        artifacts: In the order of their paths.
+    """
+
+    boot: int = 0
+    inbox: tuple[InboxRow, ...] = ()
+    attempts: tuple[AttemptRow, ...] = ()
+    outbox: tuple[OutboxRow, ...] = ()
+    checkpoints: tuple[CheckpointRow, ...] = ()
+    decisions: tuple[DecisionRow, ...] = ()
+    artifacts: tuple[ArtifactRow, ...] = ()
+
+
+BookReader: TypeAlias = Callable[[Path], Books]
+"""Reads the books from a worker's directory; an empty directory gives empty books."""

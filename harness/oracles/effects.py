@@ -1,0 +1,70 @@
+"""Effects: judged by the ledger alone, so they fit any worker."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.oracles.oracle import Finding, broken_if
+from harness.world.ledger import Effect, EffectLedger
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.oracles.oracle import Evidence
+
+
+def read_ledger(world_dir: Path) -> tuple[Effect, ...]:
+    """Return the effects that a world's ledger holds."""
+    return EffectLedger(world_dir).effects()
+
+
+@dataclass(frozen=True, slots=True)
+class NoEffectTwice:
+    """No side effect happens twice (INV-3).
+
+    Attributes:
+        kinds: Kinds of effect to judge; empty for all.
+    """
+
+    kinds: frozenset[str] = frozenset()
+    name: str = "no-effect-twice"
+    promise: str = "no side effect happens twice under one key"
+
+    def check(self, evidence: Evidence) -> Finding:
+        """Count the effects of each kind and key at the very end."""
+        counts = Counter(
+            (effect.kind, effect.key)
+            for effect in evidence.final.read(read_ledger, evidence.final.world_dir)
+            if not self.kinds or effect.kind in self.kinds
+        )
+        return broken_if(
+            f"{kind} {key!r} happened {count} times"
+            for (kind, key), count in sorted(counts.items())
+            if count > 1
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EveryCommandHasEffect:
+    """Every command has its effect: for workers whose effect key is the command id.
+
+    Attributes:
+        kind: Kind of the effect.
+    """
+
+    kind: str
+    name: str = "every-command-has-effect"
+    promise: str = "every accepted command has its side effect in the end"
+
+    def check(self, evidence: Evidence) -> Finding:
+        """Look for the effect of every command, the fresh one included, at the very end."""
+        effects = evidence.final.read(read_ledger, evidence.final.world_dir)
+        done = {effect.key for effect in effects if effect.kind == self.kind}
+        asked = (*evidence.workload.commands, evidence.workload.fresh)
+        return broken_if(
+            f"command {command.command_id!r} never had its effect {self.kind!r}"
+            for command in asked
+            if command.command_id not in done
+        )

@@ -1,0 +1,126 @@
+"""What an oracle is, what it looks at, and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harness.incarnation import Death, Hit
+    from harness.workload import Workload
+    from harness.workspace import Image
+
+
+class Answer(Enum):
+    """What an oracle found."""
+
+    HOLDS = "holds"
+    BROKEN = "broken"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The answer of an oracle, with its evidence.
+
+    Attributes:
+        answer: What was found.
+        evidence: For everything but *holds*: one sentence per fact, most telling first, the same
+            in every run with the same seed.
+    """
+
+    answer: Answer
+    evidence: tuple[str, ...] = ()
+
+
+def broken_if(evidence: Iterable[str]) -> Finding:
+    """Return *broken* with this evidence, or *holds* when there is none."""
+    facts = tuple(evidence)
+    return Finding(Answer.BROKEN if facts else Answer.HOLDS, facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One incarnation of an experiment, as its supervisor saw it.
+
+    Attributes:
+        number: From 1.
+        hits: Every point that it reached, in order.
+        death: How it ended.
+        before: What was durable when it started.
+        after: What was durable when it had ended: for a struck one, the crash image.
+    """
+
+    number: int
+    hits: tuple[Hit, ...]
+    death: Death
+    before: Image
+    after: Image
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everything that an experiment left to judge by.
+
+    The struck incarnations are followed by two more without a fault: one that recovers and becomes
+    quiet, and one that is started again, becomes quiet, is offered the fresh command and becomes
+    quiet again.
+
+    Attributes:
+        workload: What was asked of the worker.
+        struck: The incarnations that were struck, in order.
+        recovered: The incarnation that ran until quiet after the last strike.
+        again: The incarnation after it.
+        unchanged: What was durable when `again` was quiet, before the fresh command.
+        survivors: Processes that were left when every incarnation was dead.
+    """
+
+    workload: Workload
+    struck: tuple[Life, ...]
+    recovered: Life
+    again: Life
+    unchanged: Image
+    survivors: tuple[str, ...]
+
+    @property
+    def settled(self) -> Image:
+        """What was durable when the worker had recovered and was quiet."""
+        return self.recovered.after
+
+    @property
+    def final(self) -> Image:
+        """What was durable at the very end."""
+        return self.again.after
+
+    @property
+    def lives(self) -> tuple[Life, ...]:
+        """Every incarnation, in order."""
+        return (*self.struck, self.recovered, self.again)
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        """Every state that was durable between two incarnations, and at the end, in order."""
+        return (*(life.after for life in self.struck), self.settled, self.unchanged, self.final)
+
+
+class Oracle(Protocol):
+    """A named check.
+
+    Attributes:
+        name: Lower-case words joined by ``-``; unique in a scenario.
+        promise: What must hold, in one sentence.
+    """
+
+    @property
+    def name(self) -> str:
+        """Unique name."""
+
+    @property
+    def promise(self) -> str:
+        """What must hold, in one sentence."""
+
+    def check(self, evidence: Evidence) -> Finding:
+        """Look at the evidence and answer; must not change it."""

@@ -1,0 +1,158 @@
+"""What a scenario came to: its experiments together, against its pin and its catalogue."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from harness.result import Verdict
+from harness.schedule import CONTROL, Moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.catalogue import Catalogue
+    from harness.result import ExperimentResult
+    from harness.scenario import Scenario
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the command."""
+
+    AS_PINNED = 0
+    BROKEN = 1
+    USAGE = 2
+    INCONCLUSIVE = 3
+    HARNESS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class MomentTally:
+    """What became of a moment.
+
+    Attributes:
+        moment: The moment.
+        source: ``file:line`` of its point, or empty when the catalogue does not know it.
+        reached: Whether any incarnation reached it.
+        struck: In how many experiments it was struck, with proof.
+        struck_in_recovery: In how many of those after an earlier crash.
+        survived: Whether every experiment that struck it held.
+    """
+
+    moment: Moment
+    source: str
+    reached: bool
+    struck: int
+    struck_in_recovery: int
+    survived: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The experiments of a scenario.
+
+    Attributes:
+        scenario: The scenario.
+        catalogue: The points that its worker declares.
+        results: In the order of the plan, the control leg first.
+        whole: Whether a whole tier was run, so that points that were not reached count.
+    """
+
+    scenario: Scenario
+    catalogue: Catalogue
+    results: tuple[ExperimentResult, ...]
+    whole: bool
+
+    @property
+    def control(self) -> ExperimentResult:
+        """The leg without a fault."""
+        return self.results[0]
+
+    @cached_property
+    def moments(self) -> tuple[MomentTally, ...]:
+        """Every moment that was aimed at, and every declared point that nothing reached."""
+        struck: Counter[Moment] = Counter()
+        in_recovery: Counter[Moment] = Counter()
+        aimed: dict[Moment, None] = {}
+        fallen: set[Moment] = set()
+        for result in self.results:
+            aimed.update(dict.fromkeys(result.schedule.moments))
+            for fired in result.fired:
+                struck[fired.moment] += 1
+                in_recovery[fired.moment] += fired.incarnation > 1
+                if result.verdict is not Verdict.HELD:
+                    fallen.add(fired.moment)
+        return tuple(
+            MomentTally(
+                moment=moment,
+                source=self.catalogue[moment.label].source
+                if moment.label in self.catalogue
+                else "",
+                reached=struck[moment] > 0 or moment.label in self._reached_labels,
+                struck=struck[moment],
+                struck_in_recovery=in_recovery[moment],
+                survived=struck[moment] > 0 and moment not in fallen,
+            )
+            for moment in (*aimed, *map(Moment, self.unreached))
+        )
+
+    @cached_property
+    def _reached_labels(self) -> frozenset[str]:
+        return frozenset(
+            hit.label for result in self.results for life in result.lives for hit in life.hits
+        )
+
+    @cached_property
+    def unreached(self) -> tuple[str, ...]:
+        """Declared labels that no incarnation reached, though a whole tier was run."""
+        if not (self.whole and self.scenario.must_reach_all):
+            return ()
+        wanted = self.scenario.strike or self.catalogue.labels
+        return tuple(
+            label
+            for label in self.catalogue.labels
+            if label in wanted and label not in self._reached_labels
+        )
+
+    @cached_property
+    def exit_code(self) -> ExitCode:
+        """What this scenario alone asks the command to return."""
+        if self.mismatch and self.control.verdict is Verdict.HELD:
+            return ExitCode.BROKEN
+        inconclusive = next(self.inconclusive(), None) is not None
+        return ExitCode.INCONCLUSIVE if inconclusive else ExitCode.AS_PINNED
+
+    @cached_property
+    def mismatch(self) -> str:
+        """Why the outcome is not the pinned one, or empty."""
+        broken = [r for r in self.results if r.verdict is Verdict.BROKEN]
+        pin = self.scenario.pin
+        if pin.outcome == "holds":
+            return f"{len(broken)} experiments broke a promise" if broken else ""
+        if not self.whole or any(pin.oracle in result.oracles for result in broken):
+            return ""
+        others = sorted({name for result in broken for name in result.oracles})
+        caught = f"only {', '.join(others)} did" if others else "none did"
+        return f"pinned broken by {pin.oracle}, but {caught}"
+
+    def inconclusive(self) -> Iterator[str]:
+        """Give every reason why nothing can be said about this scenario, or not all of it."""
+        if self.control.verdict is not Verdict.HELD:
+            found = "; ".join(f"{v.oracle}: {v.message}" for v in self.control.violations)
+            yield f"the control leg, without a fault, was {self.control.verdict}: " + (
+                found or self.control.note
+            )
+        for result in self.results:
+            if result.schedule != CONTROL and result.verdict not in (Verdict.HELD, Verdict.BROKEN):
+                yield f"{result.experiment_id}: {result.verdict}: {result.note}"
+        for label in self.unreached:
+            yield f"{self.catalogue[label].source}: {label} is declared and was never reached"
+
+
+def exit_code(outcomes: tuple[Outcome, ...]) -> ExitCode:
+    """Return the exit code of a run: broken is stronger than inconclusive."""
+    codes = {outcome.exit_code for outcome in outcomes}
+    return min(codes - {ExitCode.AS_PINNED}, default=ExitCode.AS_PINNED)

@@ -1,0 +1,121 @@
+"""Where scenarios come from: module attributes that are scenarios, in a folder or a file."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import UnknownNameError, UsageError
+from harness.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+DEFAULT = "scenarios"
+
+
+def load(source: str | Path = DEFAULT) -> dict[str, Scenario]:
+    """Import the modules of a folder, or one file, and collect the scenarios in them.
+
+    A scenario is an attribute of a module, or stands in a tuple that is one. A folder is searched
+    through and through. Modules are imported under the name that Python itself would use: from the
+    first folder above that has no ``__init__.py``.
+
+    Args:
+        source: Path of a folder or of a Python file.
+
+    Returns:
+        The scenarios by name, sorted.
+
+    Raises:
+        UsageError: There is no such path, a module cannot be imported, no scenario is found, or
+            two have one name.
+    """
+    path = Path(source).resolve()
+    if path.is_dir():
+        files = sorted(path.rglob("*.py"))
+    elif path.suffix == ".py" and path.is_file():
+        files = [path]
+    else:
+        raise UsageError(
+            f"no scenarios at {str(source)!r}: give a folder or a Python file with --scenarios"
+        )
+    found: dict[str, Scenario] = {}
+    for file in files:
+        for scenario in _scenarios(file):
+            if found.setdefault(scenario.name, scenario) is not scenario:
+                raise UsageError(f"two scenarios are named {scenario.name!r}; one is in {file}")
+    if not found:
+        raise UsageError(f"no module at {str(source)!r} has a Scenario")
+    return dict(sorted(found.items()))
+
+
+def select(known: Mapping[str, Scenario], names: Iterable[str]) -> tuple[Scenario, ...]:
+    """Return the named scenarios, or all when no name is given.
+
+    Raises:
+        UnknownNameError: A name is not known.
+    """
+    wanted = dict.fromkeys(names)
+    for name in wanted:
+        if name not in known:
+            raise UnknownNameError("scenario", name, known)
+    return tuple(known[name] for name in wanted or known)
+
+
+def import_file(file: Path) -> object:
+    """Import a Python file under its natural name.
+
+    Raises:
+        UsageError: It cannot be imported.
+    """
+    parts = [] if file.stem == "__init__" else [file.stem]
+    folder = file.parent
+    while (folder / "__init__.py").exists():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module(".".join(parts))
+    except Exception as error:
+        raise UsageError(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _scenarios(file: Path) -> Iterator[Scenario]:
+    module = import_file(file)
+    for value in vars(module).values():
+        for scenario in value if isinstance(value, tuple) else (value,):
+            if isinstance(scenario, Scenario):
+                yield scenario
+
+
+def judged_by(scenarios: Iterable[Scenario], oracles: Iterable[str]) -> tuple[Scenario, ...]:
+    """Return the scenarios that have one of the named oracles, with those oracles alone.
+
+    A scenario that is pinned broken by another oracle is left out.
+
+    Args:
+        scenarios: The scenarios.
+        oracles: Names of oracles; none means that nothing is changed.
+
+    Raises:
+        UnknownNameError: No scenario has an oracle of that name.
+    """
+    given = tuple(scenarios)
+    wanted = tuple(dict.fromkeys(oracles))
+    if not wanted:
+        return given
+    known = {oracle.name for scenario in given for oracle in scenario.oracles}
+    for name in wanted:
+        if name not in known:
+            raise UnknownNameError("oracle", name, known)
+    return tuple(
+        replace(scenario, oracles=kept)
+        for scenario in given
+        if (kept := tuple(o for o in scenario.oracles if o.name in wanted))
+        and scenario.pin.oracle in ("", *wanted)
+    )

@@ -1,0 +1,113 @@
+"""What an experiment came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from harness.jsontext import digest
+
+if TYPE_CHECKING:
+    from harness.incarnation import Hit
+    from harness.schedule import Moment, Schedule
+
+
+class Verdict(StrEnum):
+    """The verdict of an experiment; only `HELD` is a pass."""
+
+    HELD = "held"
+    BROKEN = "broken"
+    NOT_FIRED = "not_fired"
+    WRONG_DEATH = "wrong_death"
+    HUNG = "hung"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One fact that breaks a promise.
+
+    Attributes:
+        oracle: Name of the oracle that found it.
+        message: The fact.
+    """
+
+    oracle: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """A fault that is proved to have happened.
+
+    Attributes:
+        moment: Where.
+        incarnation: In which process life, from 1.
+    """
+
+    moment: Moment
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
+class LifeTrace:
+    """What is kept of one incarnation.
+
+    Attributes:
+        number: From 1.
+        hits: Every point that it reached, in order.
+        death: How it ended, in words.
+        image: Digest of what was durable when it had ended; empty when nobody asked for it.
+    """
+
+    number: int
+    hits: tuple[Hit, ...]
+    death: str
+    image: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentResult:
+    """One scenario under one schedule and one seed.
+
+    Attributes:
+        scenario: Name of the scenario.
+        schedule: The schedule.
+        seed: The seed.
+        verdict: What came out.
+        violations: For `BROKEN`: what was found, by which oracle.
+        fired: Every fault that is proved to have happened, in order.
+        note: For verdicts other than `HELD` and `BROKEN`: what happened, for the reader.
+        lives: What each incarnation did.
+    """
+
+    scenario: str
+    schedule: Schedule
+    seed: int
+    verdict: Verdict
+    violations: tuple[Violation, ...] = ()
+    fired: tuple[Fired, ...] = ()
+    note: str = ""
+    lives: tuple[LifeTrace, ...] = ()
+
+    @property
+    def experiment_id(self) -> str:
+        """Unique in a run: the scenario and its schedule."""
+        return f"{self.scenario}[{self.schedule or 'control'}]"
+
+    @property
+    def oracles(self) -> tuple[str, ...]:
+        """Names of the oracles that found something, sorted."""
+        return tuple(sorted({violation.oracle for violation in self.violations}))
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the failure, 16 hexadecimal digits; empty unless it is `BROKEN`.
+
+        The same promise broken by the same schedule of the same scenario is the same failure,
+        whatever the seed drew.
+        """
+        if self.verdict is not Verdict.BROKEN:
+            return ""
+        return digest([self.scenario, str(self.schedule), list(self.oracles)])[:16]

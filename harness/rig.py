@@ -1,0 +1,222 @@
+"""The rig: workspace, incarnations and world of one experiment, inside a supervisor's process.
+
+Here are the verbs of `harness.experiment.Experiment`; that class forwards to this one through the
+pipe of a lane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.armed import Stop
+from harness.errors import HarnessError
+from harness.incarnation import State
+from harness.oracles.oracle import Evidence, Life
+from harness.scenario import Site
+from harness.workspace import Image, Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.incarnation import Death, Hit, Incarnation
+    from harness.scenario import Scenario
+    from harness.schedule import Moment
+    from harness.supervisor import Supervisor
+    from harness.workload import Command
+    from harness.world.client import World
+
+IDENTITY = "worker-1"
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Why an incarnation came to a halt.
+
+    Attributes:
+        hit: The point where it stopped itself, or None when it died.
+        death: How it died, or None when it stopped.
+        quiet: Whether nothing is left to do: it stopped at its quiet point, or ended well.
+    """
+
+    hit: Hit | None
+    death: Death | None
+    quiet: bool
+
+
+class Rig:
+    """One experiment in the making.
+
+    Args:
+        scenario: What is tried.
+        seed: Source of everything random.
+        path: Directory to create for the workspace.
+        supervisor: The supervisor of this process, warmed for the scenario.
+        world: The world's process, when the scenario has services.
+    """
+
+    def __init__(
+        self, scenario: Scenario, seed: int, path: Path, supervisor: Supervisor, world: World | None
+    ) -> None:
+        self.scenario = scenario
+        self.seed = seed
+        self.workload = scenario.workload(seed)
+        self.workspace = Workspace(path)
+        self._supervisor = supervisor
+        self._world = world
+        self._offered: tuple[Command, ...] = self.workload.commands
+        self._endpoint = ""
+        if world is not None:
+            self._endpoint = world.open(
+                self.workspace.world_dir, scenario.services, self.workload, scenario.transport
+            )
+        self._incarnations: dict[int, Incarnation] = {}
+        self._before: dict[int, Image] = {}
+        self._lives: dict[int, Life] = {}
+        self._last_image = Image(self.workspace.images_dir / "0-start")
+        self._last_image.worker_dir.mkdir(parents=True)
+        self._last_image.world_dir.mkdir()
+
+    @property
+    def lives(self) -> tuple[Life, ...]:
+        """Every incarnation that has ended, in the order of their ends."""
+        return tuple(self._lives.values())
+
+    @property
+    def alive(self) -> tuple[int, ...]:
+        """Numbers of the incarnations that have not ended."""
+        return tuple(n for n in self._incarnations if n not in self._lives)
+
+    def site(self, number: int, identity: str = IDENTITY) -> Site:
+        """Return what the incarnation with this number is given."""
+        return Site(
+            worker_dir=self.workspace.worker_dir,
+            world_dir=self.workspace.world_dir,
+            endpoint=self._endpoint,
+            identity=identity,
+            incarnation=number,
+            seed=self.seed,
+            offered=self._offered,
+        )
+
+    def start(self, identity: str = "same") -> int:
+        """Fork an incarnation; it stands still.
+
+        Args:
+            identity: ``"same"`` for the worker's own identity, or another one.
+
+        Returns:
+            Its number, from 1.
+        """
+        number = len(self._incarnations) + 1
+        site = self.site(number, IDENTITY if identity == "same" else identity)
+        self._before[number] = self._last_image
+        self._incarnations[number] = self._supervisor.start(
+            self.scenario.worker, site, self.workspace.control_dir
+        )
+        return number
+
+    def run_until(self, number: int, moment: Moment) -> Halt:
+        """Let an incarnation run until a moment, until it is quiet, or until it dies."""
+        stop = Stop(moment.label, moment.key, moment.value, moment.ordinal)
+        self._incarnations[number].resume((stop, *self._quiet_stop))
+        return self._wait(number, str(moment))
+
+    def run_until_quiet(self, number: int) -> Halt:
+        """Let an incarnation run until nothing is left to do, or until it dies."""
+        if self._incarnations[number].state is State.STOPPED:
+            self.resume(number)
+        return self._wait(number, self.scenario.quiet_at or "the worker to end")
+
+    def resume(self, number: int) -> None:
+        """Let an incarnation go on, and do not wait for it; it stops again when it is quiet."""
+        self._incarnations[number].resume(self._quiet_stop)
+
+    def kill(self, number: int) -> Death:
+        """Kill an incarnation, prove its death, and take the crash image."""
+        incarnation = self._incarnations[number]
+        death = incarnation.kill()
+        if number not in self._lives:
+            self._close(number, death)
+        return death
+
+    def offer(self, command: Command) -> None:
+        """Offer one more command."""
+        self._offered = (*self._offered, command)
+        if self._world is not None:
+            self._world.offer(command)
+
+    def image(self, name: str) -> Image:
+        """Take an image of what is durable now."""
+        snapshot = self._world.snapshot if self._world is not None else None
+        return self.workspace.image(name, snapshot)
+
+    def output(self, number: int) -> str:
+        """Return the end of what an incarnation wrote."""
+        return self._incarnations[number].output()
+
+    def gather(self) -> Evidence:
+        """Restart the quiet worker once more, offer the fresh command, end it, and gather.
+
+        The last incarnation so far must have become quiet without a fault.
+
+        Raises:
+            HarnessError: An incarnation is still alive, or none has run.
+            RestartError: The restarted worker did not become quiet.
+        """
+        if self.alive or not self._lives:
+            raise HarnessError("gather evidence when the last incarnation has become quiet")
+        struck = self.lives[:-1]
+        recovered = self.lives[-1]
+        number = self.start()
+        self._must_be_quiet(number, "started again")
+        unchanged = self.image(f"{number}-unchanged")
+        self.offer(self.workload.fresh)
+        if number not in self.alive:
+            number = self._restart_for_fresh()
+        else:
+            self._must_be_quiet(number, f"offered command {self.workload.fresh.command_id!r}")
+            self.kill(number)
+        survivors = self._supervisor.survivors()
+        return Evidence(self.workload, struck, recovered, self._lives[number], unchanged, survivors)
+
+    def close(self) -> None:
+        """End everything and delete the workspace."""
+        self._supervisor.clear()
+        if self._world is not None:
+            self._world.close_stage()
+        self.workspace.remove()
+
+    def _restart_for_fresh(self) -> int:
+        """Start a worker that ends by itself once more, because only a start sees new commands."""
+        number = self.start()
+        self._must_be_quiet(number, f"offered command {self.workload.fresh.command_id!r}")
+        return number
+
+    def _must_be_quiet(self, number: int, when: str) -> None:
+        halt = self.run_until_quiet(number)
+        if not halt.quiet:
+            raise RestartError(f"{when}, the worker {halt.death}\n{self.output(number)}")
+
+    @property
+    def _quiet_stop(self) -> tuple[Stop, ...]:
+        return (Stop(self.scenario.quiet_at),) if self.scenario.quiet_at else ()
+
+    def _wait(self, number: int, what: str) -> Halt:
+        incarnation = self._incarnations[number]
+        hit = incarnation.wait(what, self.scenario.deadline_s)
+        if hit is not None:
+            return Halt(hit, None, quiet=hit.label == self.scenario.quiet_at)
+        death = incarnation.kill()
+        self._close(number, death)
+        return Halt(None, death, quiet=death.clean and not self.scenario.quiet_at)
+
+    def _close(self, number: int, death: Death) -> None:
+        image = self.image(f"{number}-end")
+        hits = tuple(self._incarnations[number].hits)
+        self._lives[number] = Life(number, hits, death, self._before[number], image)
+        self._last_image = image
+
+
+class RestartError(HarnessError):
+    """A worker that had become quiet did not become quiet again after a restart."""

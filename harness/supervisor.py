@@ -1,0 +1,114 @@
+"""The supervisor: the one process that forks incarnations.
+
+It is spawned, never forked, stays single-threaded, has imported and warmed the worker before the
+first fork, and adopts every orphan that an incarnation leaves behind, so that none can hide.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+from harness import points
+from harness.errors import HarnessError
+from harness.incarnation import Incarnation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.scenario import Site
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Supervisor:
+    """Forks incarnations in this process and knows every process below it."""
+
+    def __init__(self) -> None:
+        os.environ[points.SWITCH] = "1"
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self._spared: set[int] = set()
+        self._incarnations: list[Incarnation] = []
+
+    def spare(self, pid: int) -> None:
+        """Remember a child that is no part of an experiment, such as the world."""
+        self._spared.add(pid)
+
+    def freeze(self) -> None:
+        """Make this process ready to fork: no other thread, nothing for a collector to move.
+
+        Raises:
+            HarnessError: The warm-up left a thread behind.
+        """
+        others = [t.name for t in threading.enumerate() if t is not threading.main_thread()]
+        if others:
+            raise HarnessError(
+                f"the warm-up of the worker left threads behind: {', '.join(others)}; "
+                "a process with threads must not fork"
+            )
+        gc.collect()
+        gc.freeze()
+
+    def start(self, worker: Callable[[Site], None], site: Site, control_dir: Path) -> Incarnation:
+        """Fork an incarnation; it stands still until it is told to run."""
+        incarnation = Incarnation(worker, site, control_dir)
+        self._incarnations.append(incarnation)
+        return incarnation
+
+    def survivors(self) -> tuple[str, ...]:
+        """Return what lives below this process though every incarnation should be dead.
+
+        The kernel's list of children is read first; the process table is searched only when there
+        is something to find.
+        """
+        alive = {i.pid for i in self._incarnations if i.death is None}
+        if not self._children() - self._spared:
+            return ()
+        found = []
+        for process in psutil.Process().children(recursive=True):
+            if process.pid in self._spared or self._spared & {p.pid for p in process.parents()}:
+                continue
+            try:
+                kind = "incarnation" if process.pid in alive else "process"
+                found.append(f"{kind} {process.name()!r}: {' '.join(process.cmdline())[:200]}")
+            except psutil.Error:
+                continue
+        return tuple(sorted(found))
+
+    def clear(self) -> None:
+        """Kill and reap everything below this process but what is spared."""
+        for incarnation in self._incarnations:
+            incarnation.kill()
+        self._incarnations.clear()
+        while strays := self._children() - self._spared:
+            for pid in strays:
+                _end(pid)
+
+    @staticmethod
+    def _children() -> set[int]:
+        listed = Path(f"/proc/self/task/{threading.get_native_id()}/children")
+        try:
+            return {int(pid) for pid in listed.read_text(encoding="ascii").split()}
+        except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN
+            return {process.pid for process in psutil.Process().children()}
+
+
+def _end(pid: int) -> None:
+    """Kill an adopted orphan, which is an un-reaped child, and reap it.
+
+    Its own children come up as orphans of ours, so the caller looks again.
+    """
+    fd = os.pidfd_open(pid)
+    try:
+        signal.pidfd_send_signal(fd, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    finally:
+        os.close(fd)

@@ -1,0 +1,120 @@
+"""The workspace of an experiment, and copies of it: crash images."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+T = TypeVar("T")
+
+_ROOM = 256 * 1024 * 1024
+
+
+def default_root() -> Path:
+    """Return where workspaces are made when nothing is said: memory if there is room.
+
+    A process kill leaves the page cache alone, so a file system in memory shows the same as a disk
+    and is several times faster.
+    """
+    memory = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it
+    try:
+        free = os.statvfs(memory)
+    except OSError:
+        return Path(tempfile.gettempdir())
+    if os.access(memory, os.W_OK) and free.f_bavail * free.f_frsize > _ROOM:
+        return memory
+    return Path(tempfile.gettempdir())
+
+
+class Image:
+    """Everything durable of an experiment at one moment.
+
+    Args:
+        path: Directory with ``worker/`` and ``world/``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.worker_dir = path / "worker"
+        self.world_dir = path / "world"
+        self._read: dict[Hashable, object] = {}
+
+    def read(self, reader: Callable[[Path], T], directory: Path) -> T:
+        """Return what a reader makes of a directory of this image; read once, then remembered.
+
+        Args:
+            reader: A function of a directory without side effects.
+            directory: `worker_dir` or `world_dir`.
+        """
+        key = (reader, directory)
+        if key not in self._read:
+            self._read[key] = reader(directory)
+        return cast("T", self._read[key])
+
+
+class Workspace(Image):
+    """The live directory of one experiment.
+
+    ``worker/`` is what the worker writes, ``world/`` what lies outside and survives, ``control/``
+    holds orders, traces and output of the incarnations, ``images/`` the crash images.
+
+    Args:
+        path: Directory to create; it must not exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.control_dir = path / "control"
+        self.images_dir = path / "images"
+        for directory in (path, self.worker_dir, self.world_dir, self.control_dir, self.images_dir):
+            directory.mkdir()
+
+    def image(self, name: str, snapshot_world: Callable[[Path], None] | None = None) -> Image:
+        """Copy the durable state.
+
+        Args:
+            name: Name of the image, unique in the experiment.
+            snapshot_world: Copies ``world/`` consistently to a path while its services run; a
+                plain copy when absent.
+
+        Returns:
+            The image; it never changes afterwards.
+        """
+        taken = Image(self.images_dir / name)
+        taken.path.mkdir()
+        copy_files(self.worker_dir, taken.worker_dir)
+        if snapshot_world:
+            snapshot_world(taken.world_dir)
+        else:
+            copy_files(self.world_dir, taken.world_dir)
+        return taken
+
+    def remove(self) -> None:
+        """Delete the workspace with everything in it."""
+        shutil.rmtree(self.path)
+
+
+def copy_files(source: Path, destination: Path) -> None:
+    """Copy a directory tree: directories, files and symbolic links; sockets and pipes are left.
+
+    Args:
+        source: Directory to copy.
+        destination: Directory to create.
+    """
+    destination.mkdir()
+    with os.scandir(source) as entries:
+        for entry in entries:
+            target = destination / entry.name
+            if entry.is_symlink():
+                target.symlink_to(Path(entry.path).readlink())
+            elif entry.is_dir():
+                copy_files(Path(entry.path), target)
+            elif stat.S_ISREG(entry.stat().st_mode):
+                shutil.copyfile(entry.path, target)

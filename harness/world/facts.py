@@ -1,0 +1,282 @@
+"""What the coordinator saw, read from its database: the oracles' side of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import tempfile
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+from harness.errors import HarnessError
+from harness.world.coordinator_schema import FILE_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.jsontext import JsonObject
+
+ENDING_KINDS = frozenset({"succeeded", "failed", "cancelled", "unknown"})
+"""Kinds of events that end their command."""
+
+Outcome = Literal["accepted", "repeated", "conflicting"]
+"""What became of an event that was received: new, known with this content, or with another."""
+
+_BUSY_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedCommand:
+    """A command that the coordinator was given for the worker.
+
+    Attributes:
+        position: Place among all facts of the coordinator, from 1.
+        command_id: Identity of the command.
+        body: What to do.
+    """
+
+    position: int
+    command_id: str
+    body: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A registration.
+
+    Attributes:
+        position: Place among all facts of the coordinator, from 1.
+        session_id: ``session-N``, numbered in the order of registration.
+        instance_id: Who registered.
+        name: The worker's name.
+        node_id: Where it runs, as it says.
+        inventory: What it says that it has.
+    """
+
+    position: int
+    session_id: str
+    instance_id: str
+    name: str
+    node_id: str
+    inventory: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A command that was sent on a stream.
+
+    Attributes:
+        position: Place among all facts of the coordinator, from 1.
+        number: Id of the message on the stream, from 1 over the whole experiment.
+        command_id: Which command.
+        session_id: To whom.
+    """
+
+    position: int
+    number: int
+    command_id: str
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """An acknowledgement.
+
+    Attributes:
+        position: Place among all facts of the coordinator, from 1.
+        command_id: Which command.
+        session_id: By whom.
+        repeated: Whether the command was acknowledged before.
+    """
+
+    position: int
+    command_id: str
+    session_id: str
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event as it was received.
+
+    Attributes:
+        position: Place among all facts of the coordinator, from 1.
+        event_id: Identity; the same id is the same event.
+        session_id: Who sent it; not part of its content.
+        command_id: Which command it is about.
+        attempt_id: Which attempt at the command.
+        kind: What happened; one of `ENDING_KINDS` ends the command.
+        body: The rest.
+    """
+
+    position: int
+    event_id: str
+    session_id: str
+    command_id: str
+    attempt_id: str
+    kind: str
+    body: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """One receipt of an event; an event that is sent twice has two.
+
+    Attributes:
+        event: What was received, with the position of this receipt.
+        outcome: What became of it.
+    """
+
+    event: Event
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A sign of life of an attempt.
+
+    Attributes:
+        position: Place among all facts of the coordinator, from 1.
+        attempt_id: Which attempt.
+        command_id: At which command.
+        session_id: Who sent it.
+        progress: How far it is, as it says.
+    """
+
+    position: int
+    attempt_id: str
+    command_id: str
+    session_id: str
+    progress: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorFacts:
+    """Everything that the coordinator saw, each kind in the order in which it happened.
+
+    Attributes:
+        commands: Commands that were offered.
+        deliveries: Commands that were sent.
+        acks: Acknowledgements, repeated ones too.
+        sessions: Registrations.
+        events: Accepted events, one for each event id.
+        receipts: Receipts of events, repeated and conflicting ones too.
+        heartbeats: Signs of life.
+    """
+
+    commands: tuple[OfferedCommand, ...] = ()
+    deliveries: tuple[Delivery, ...] = ()
+    acks: tuple[Ack, ...] = ()
+    sessions: tuple[Session, ...] = ()
+    events: tuple[Event, ...] = ()
+    receipts: tuple[Receipt, ...] = ()
+    heartbeats: tuple[Heartbeat, ...] = ()
+
+
+def read_facts(world_dir: Path) -> CoordinatorFacts:
+    """Read the coordinator's facts at one moment.
+
+    The database may be open in another process, closed, or a copy with or without its log. What
+    belongs to a copy is not changed by reading it.
+
+    Args:
+        world_dir: A workspace's ``world/``, or a copy of it.
+
+    Returns:
+        The facts, all of the same moment.
+
+    Raises:
+        HarnessError: There is no coordinator's database, or it cannot be read.
+    """
+    path = world_dir / FILE_NAME
+    if not path.is_file():
+        raise HarnessError(f"there is no {FILE_NAME} in {world_dir}, so no coordinator's facts")
+    try:
+        with _readable(path) as uri, closing(_connect(uri)) as db:
+            return _read(db)
+    except sqlite3.Error as error:
+        raise HarnessError(f"cannot read {path}: {error}") from error
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[str]:
+    log, shared = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
+    if not log.exists():
+        # A log lies beside a database for as long as it is open. Without one nobody writes, and
+        # SQLite must not create one for the sake of reading.
+        yield f"{path.absolute().as_uri()}?immutable=1"
+    elif shared.exists():
+        yield f"{path.absolute().as_uri()}?mode=ro"
+    else:
+        # A copy of database and log. SQLite would have to build the shared memory file next to
+        # them, so it gets a copy of its own.
+        with tempfile.TemporaryDirectory(prefix="facts-") as scratch:
+            shutil.copy(path, scratch)
+            shutil.copy(log, scratch)
+            yield (Path(scratch) / path.name).as_uri()
+
+
+def _connect(uri: str) -> sqlite3.Connection:
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_S)
+
+
+def _read(db: sqlite3.Connection) -> CoordinatorFacts:
+    db.execute("BEGIN")  # One moment for all tables.
+    receipts = _read_receipts(db)
+    return CoordinatorFacts(
+        commands=tuple(
+            OfferedCommand(position, command_id, _object(body))
+            for position, command_id, body in db.execute(
+                "SELECT position, command_id, body FROM commands ORDER BY position"
+            )
+        ),
+        deliveries=tuple(
+            Delivery(*row)
+            for row in db.execute(
+                "SELECT position, number, command_id, session_id FROM deliveries ORDER BY position"
+            )
+        ),
+        acks=tuple(
+            Ack(position, command_id, session_id, bool(repeated))
+            for position, command_id, session_id, repeated in db.execute(
+                "SELECT position, command_id, session_id, repeated FROM acks ORDER BY position"
+            )
+        ),
+        sessions=tuple(
+            Session(position, session_id, instance_id, name, node_id, _object(inventory))
+            for position, session_id, instance_id, name, node_id, inventory in db.execute(
+                "SELECT position, session_id, instance_id, name, node_id, inventory"
+                " FROM sessions ORDER BY position"
+            )
+        ),
+        events=tuple(receipt.event for receipt in receipts if receipt.outcome == "accepted"),
+        receipts=receipts,
+        heartbeats=tuple(
+            Heartbeat(position, attempt_id, command_id, session_id, _object(progress))
+            for position, attempt_id, command_id, session_id, progress in db.execute(
+                "SELECT position, attempt_id, command_id, session_id, progress"
+                " FROM heartbeats ORDER BY position"
+            )
+        ),
+    )
+
+
+def _read_receipts(db: sqlite3.Connection) -> tuple[Receipt, ...]:
+    rows = db.execute(
+        "SELECT position, outcome, event_id, session_id, command_id, attempt_id, kind, body"
+        " FROM receipts ORDER BY position"
+    )
+    return tuple(
+        Receipt(
+            Event(position, event_id, session_id, command_id, attempt_id, kind, _object(body)),
+            outcome,
+        )
+        for position, outcome, event_id, session_id, command_id, attempt_id, kind, body in rows
+    )
+
+
+def _object(text: str) -> JsonObject:
+    return cast("JsonObject", json.loads(text))

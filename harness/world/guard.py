@@ -1,0 +1,121 @@
+"""What stands between the world's services and HTTP: replies for refusals, a memory for bugs."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from harness.world.replies import ConnectionCut, Refused, error_reply
+
+if TYPE_CHECKING:
+    from aiohttp.typedefs import Handler, Middleware
+
+_PASSES = 16
+"""Rounds of the event loop in which a connection that waits is accepted, its request is read and
+its handler begins; several times as many as asyncio and aiohttp take."""
+
+_CATCH_UP_S = 0.05
+"""Longest wait for requests that have arrived, in seconds."""
+
+
+class Guard:
+    """The outermost layer of one stage's HTTP application.
+
+    An exception that no service meant is answered with ``internal`` and remembered, so that the
+    owner of the world hears of it: a bug of the world must not look like a fault of the worker.
+    """
+
+    def __init__(self) -> None:
+        self._bugs: list[str] = []
+        self._closing = False
+        self._unanswered: set[int] = set()
+        self._idle = asyncio.Event()
+
+    async def catch_up(self) -> None:
+        """Serve what has already arrived, as far as that takes no more than a moment.
+
+        A worker that is stopped or dead sends nothing more, but what it sent before may still lie
+        in the sockets. Whether that is served before or after what the owner does next must not
+        depend on which of them the event loop sees first.
+        """
+        try:
+            async with asyncio.timeout(_CATCH_UP_S):
+                await self._pass()
+                while self._unanswered:
+                    self._idle.clear()
+                    await self._idle.wait()
+                    await self._pass()
+        except TimeoutError:
+            pass  # A request of which the rest never comes, or a worker that does not pause.
+
+    async def answered(self, request: web.Request, _response: web.StreamResponse) -> None:
+        """Note that a request has its reply, or its stream has begun.
+
+        Args:
+            request: Which; an application calls this by its ``on_response_prepare``.
+        """
+        self._answered(request)
+
+    def close(self) -> None:
+        """Cut every request that arrives from now on."""
+        self._closing = True
+
+    def remember(self, where: str, error: BaseException) -> None:
+        """Remember a bug of the world.
+
+        Args:
+            where: What was being done.
+            error: What came out of it.
+        """
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+        self._bugs.append(f"{where}: {type(error).__name__}: {error}{place}")
+
+    def bugs(self) -> tuple[str, ...]:
+        """Return every bug so far, one line each, in the order of their appearance."""
+        return tuple(self._bugs)
+
+    def middleware(self) -> Middleware:
+        """Return the middleware that an application is made with."""
+
+        @web.middleware
+        async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+            if self._closing:
+                return _cut(request)
+            self._unanswered.add(id(request))
+            try:
+                return await handler(request)
+            except Refused as refusal:
+                return error_reply(refusal.kind, refusal.message)
+            except ConnectionCut:
+                return _cut(request)
+            except web.HTTPException:
+                # Only the router raises these here: no route has this path with this method.
+                return error_reply("not_found", f"no request {request.method} {request.path}")
+            except Exception as error:  # noqa: BLE001 - whatever it is, the owner must hear of it
+                self.remember(f"{request.method} {request.path}", error)
+                return error_reply("internal", "the world failed; its owner is told")
+            finally:
+                self._answered(request)
+
+        return guarded
+
+    def _answered(self, request: web.Request) -> None:
+        self._unanswered.discard(id(request))
+        if not self._unanswered:
+            self._idle.set()
+
+    async def _pass(self) -> None:
+        for _ in range(_PASSES):
+            await asyncio.sleep(0)
+
+
+def _cut(request: web.Request) -> web.Response:
+    if request.transport is not None:
+        request.transport.abort()
+    # aiohttp asks for a response; on an aborted transport it writes none.
+    return web.Response()

@@ -1,0 +1,60 @@
+"""How a request to the world ends other than well: refused with a kind, or cut off."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+from aiohttp import web
+
+from harness.jsontext import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ErrorKind = Literal["invalid", "unauthenticated", "forbidden", "not_found", "conflict", "internal"]
+"""Why a request was not served."""
+
+STATUS: Mapping[ErrorKind, int] = MappingProxyType(
+    {
+        "invalid": 400,
+        "unauthenticated": 401,
+        "forbidden": 403,
+        "not_found": 404,
+        "conflict": 409,
+        "internal": 500,
+    }
+)
+"""HTTP status of each kind."""
+
+
+class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error of the world
+    """The request is answered with an error.
+
+    Args:
+        kind: Why, as one of `STATUS`.
+        message: What was wrong, for the reader of the reply.
+    """
+
+    def __init__(self, kind: ErrorKind, message: str) -> None:
+        self.kind = kind
+        self.message = message
+        super().__init__(f"{kind}: {message}")
+
+
+class ConnectionCut(Exception):  # noqa: N818 - a fault that was asked for, not an error
+    """The connection is cut without a reply."""
+
+
+def error_reply(kind: ErrorKind, message: str) -> web.Response:
+    """Return the error reply that docs/coordinator.md describes.
+
+    Args:
+        kind: Why, as one of `STATUS`.
+        message: What was wrong.
+
+    Returns:
+        A JSON response with the kind's status.
+    """
+    body: Mapping[str, Mapping[str, str]] = {"error": {"kind": kind, "message": message}}
+    return web.json_response(text=canonical(body), status=STATUS[kind])

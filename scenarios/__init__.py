@@ -1,0 +1,1 @@
+"""What is tried: the reference worker's matrix and known-bad workers."""

@@ -1,0 +1,128 @@
+"""The reference worker and its coordinator: what must hold at every moment."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from typing import TYPE_CHECKING, cast
+
+from faker import Faker
+
+from harness.oracles.artifacts import ArtifactsWhole
+from harness.oracles.boxes import BoxesAgree, EventsOnce
+from harness.oracles.checkpoints import CheckpointsAdvance
+from harness.oracles.commands import CommandsEnd, FreshGoesThrough
+from harness.oracles.effects import NoEffectTwice, read_ledger
+from harness.oracles.processes import NoSurvivors
+from harness.oracles.recovery import DecisionsRight, RestartChangesNothing
+from harness.scenario import HOLDS, Pin, Scenario
+from harness.workload import Command, ReplyLost, Workload
+from harness.world.coordinator import Coordinator
+from harness.world.facts import read_facts
+from scenarios.reference_books import ARTIFACTS, read_books, worker_view
+from scenarios.reference_worker import QUIET_AT, reference_worker, warm_up, worker_with
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from harness.jsontext import JsonObject
+    from harness.oracles.books import AttemptRow
+    from worker_under_test.main import Parts
+
+
+@cache
+def draw_workload(seed: int) -> Workload:
+    """Draw three commands at once, one of them delivered twice, and two replies that are lost."""
+    fake = Faker()
+    fake.seed_instance(seed)
+    commands = (_compute("c1", fake), _export("c2", fake, parts=2), _compute("c3", fake))
+    return Workload(
+        commands=commands,
+        fresh=_compute("fresh", fake),
+        twice=frozenset({fake.random_element([c.command_id for c in commands])}),
+        lost=(
+            ReplyLost("ack", fake.random_element([c.command_id for c in commands])),
+            ReplyLost("event", fake.random_element([c.command_id for c in commands])),
+        ),
+    )
+
+
+def _compute(command_id: str, fake: Faker) -> Command:
+    payload: JsonObject = {"seed": fake.uuid4(), "rounds": fake.random_int(2, 9)}
+    return Command(command_id, {"capability": "compute", "version": 1, "payload": payload})
+
+
+def _export(command_id: str, fake: Faker, parts: int) -> Command:
+    texts: list[JsonObject] = [
+        {"name": f"part-{n}.txt", "text": fake.paragraph()} for n in range(1, parts + 1)
+    ]
+    payload: JsonObject = {"name": fake.slug(), "parts": texts}
+    return Command(command_id, {"capability": "export", "version": 1, "payload": payload})
+
+
+def expected_files(command: Command) -> Mapping[str, str]:
+    """Work out the files that a command asks for: their paths and checksums."""
+    body = cast("Mapping[str, object]", command.body)
+    if body["capability"] != "export":
+        return {}
+    parts = cast("Mapping[str, list[dict[str, str]]]", body["payload"])["parts"]
+    return {
+        f"{command.command_id}/{part['name']}": hashlib.sha256(part["text"].encode()).hexdigest()
+        for part in parts
+    }
+
+
+def right_decision(attempt: AttemptRow) -> str:
+    """Say what recovery must decide (REC-01 to REC-04, REC-14)."""
+    if attempt.state == "PENDING":
+        return "start"
+    return {"compute/1": "recompute", "export/1": "resume"}.get(attempt.capability, "unknown")
+
+
+def world_view(world_dir: Path) -> object:
+    """Return what a second restart must leave alone outside."""
+    facts = read_facts(world_dir)
+    return read_ledger(world_dir), facts.events, facts.acks
+
+
+ORACLES = (
+    CommandsEnd(),
+    BoxesAgree(read_books),
+    NoEffectTwice(),
+    EventsOnce(),
+    CheckpointsAdvance(read_books),
+    ArtifactsWhole(read_books, ARTIFACTS, expected_files, lambda name: name.endswith(".tmp")),
+    DecisionsRight(read_books, right_decision),
+    FreshGoesThrough(read_books),
+    RestartChangesNothing(worker_view, world_view),
+    NoSurvivors(),
+)
+
+
+def variant(name: str, parts: Parts, pin: Pin) -> Scenario:
+    """Return the scenario of a worker that differs from the reference worker in some parts."""
+    return Scenario(
+        name=name,
+        worker=worker_with(parts),
+        workload=draw_workload,
+        oracles=ORACLES,
+        pin=pin,
+        points=("worker_under_test",),
+        must_reach_all=False,
+        services=(Coordinator,),
+        quiet_at=QUIET_AT,
+    )
+
+
+REFERENCE = Scenario(
+    name="reference",
+    worker=reference_worker,
+    workload=draw_workload,
+    oracles=ORACLES,
+    pin=HOLDS,
+    points=("worker_under_test",),
+    services=(Coordinator,),
+    quiet_at=QUIET_AT,
+    warm=warm_up,
+)

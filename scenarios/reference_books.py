@@ -1,0 +1,98 @@
+"""The reference worker's durable state, read as books."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+from harness.oracles.artifacts import read_files
+from harness.oracles.books import (
+    ArtifactRow,
+    AttemptRow,
+    Books,
+    CheckpointRow,
+    DecisionRow,
+    InboxRow,
+    OutboxRow,
+)
+
+DATABASE = "worker.db"
+ARTIFACTS = "files/artifacts"
+
+
+def read_books(worker_dir: Path) -> Books:
+    """Read the books from a worker's directory.
+
+    The files are copied first: reading a database that was killed in the middle of something
+    recovers it, and what is looked at must not change.
+    """
+    if not (worker_dir / DATABASE).exists():
+        return Books()
+    with tempfile.TemporaryDirectory(prefix="books-") as scratch:
+        for suffix in ("", "-wal"):
+            source = worker_dir / (DATABASE + suffix)
+            if source.exists():
+                shutil.copyfile(source, Path(scratch, DATABASE + suffix))
+        with closing(sqlite3.connect(Path(scratch, DATABASE))) as database:
+            return _read(database)
+
+
+def worker_view(worker_dir: Path) -> tuple[Books, tuple[tuple[str, str], ...]]:
+    """Return what a second restart must leave alone: books but for the boot, and files."""
+    books = read_books(worker_dir)
+    unbooted = Books(0, *(getattr(books, name) for name in _TABLES))
+    return unbooted, tuple(read_files(worker_dir / ARTIFACTS))
+
+
+_TABLES = ("inbox", "attempts", "outbox", "checkpoints", "decisions", "artifacts")
+
+
+def _read(database: sqlite3.Connection) -> Books:
+    tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables == (0,):
+        return Books()
+    boot = database.execute("SELECT boot FROM identity").fetchone()
+    return Books(
+        boot=boot[0] if boot else 0,
+        inbox=tuple(
+            InboxRow(*row)
+            for row in database.execute("SELECT command_id, digest FROM inbox ORDER BY position")
+        ),
+        attempts=tuple(
+            AttemptRow(attempt_id, command_id, capability, state, has_result=bool(has_result))
+            for attempt_id, command_id, capability, state, has_result in database.execute(
+                "SELECT attempt_id, command_id, capability || '/' || version, attempts.state,"
+                " attempt_id IN (SELECT attempt_id FROM results)"
+                " FROM attempts JOIN inbox USING (command_id) ORDER BY position"
+            )
+        ),
+        outbox=tuple(
+            OutboxRow(*row[:5], reported=bool(row[5]))
+            for row in database.execute(
+                "SELECT event_id, attempt_id, command_id, kind, body, reported"
+                " FROM events ORDER BY position"
+            )
+        ),
+        checkpoints=tuple(
+            CheckpointRow(*row)
+            for row in database.execute(
+                "SELECT attempt_id, seq FROM checkpoints ORDER BY attempt_id"
+            )
+        ),
+        decisions=tuple(
+            DecisionRow(*row)
+            for row in database.execute(
+                "SELECT boot, attempt_id, decision, reason FROM recovery_decisions ORDER BY id"
+            )
+        ),
+        artifacts=tuple(
+            ArtifactRow(*row)
+            for row in database.execute(
+                "SELECT command_id || '/' || name, attempt_id, sha256 FROM artifacts"
+                " ORDER BY command_id, name"
+            )
+        ),
+    )

@@ -1,0 +1,95 @@
+"""The reference worker as a scenario's worker: behind a turnstile, with ids from the seed."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from harness.turnstile import Turnstile
+from worker_under_test.adapters.system_clock import SystemClock
+from worker_under_test.main import Parts, run
+from worker_under_test.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.scenario import Site
+
+Port = TypeVar("Port")
+
+QUIET_AT = "worker.idle.before"
+
+_WAITS_WITHOUT_BOUND = frozenset({"next"})
+
+
+class _Clock:
+    """Backs off in virtual time; the idle poll stays on the real clock."""
+
+    def __init__(self, turnstile: Turnstile) -> None:
+        self._turnstile = turnstile
+        self._idle = SystemClock()
+
+    async def sleep(self, delay_s: float) -> None:
+        """Back off."""
+        await self._turnstile.sleep(delay_s)
+
+    async def wait(self, event: asyncio.Event, timeout_s: float) -> None:
+        """Idle."""
+        await self._idle.wait(event, timeout_s)
+
+
+class _Wrapper:
+    """Puts the turnstile around each port that does I/O."""
+
+    def __init__(self, turnstile: Turnstile) -> None:
+        self._turnstile = turnstile
+
+    def __call__(self, name: str, port: Port) -> Port:
+        """Return what takes the port's place."""
+        if name == "clock":
+            return cast("Port", _Clock(self._turnstile))
+        return self._turnstile.guard(port, free=_WAITS_WITHOUT_BOUND)
+
+
+def reference_worker(site: Site, parts: Parts | None = None) -> None:
+    """Live as the reference worker until the end.
+
+    Args:
+        site: Where it lives.
+        parts: How its parts are made; a known-bad worker replaces one.
+    """
+    _run(site, parts, stop_when_idle=False)
+
+
+def warm_up(site: Site, parts: Parts | None = None) -> None:
+    """Live until idle and end gracefully, so that everything is imported and run once.
+
+    Args:
+        site: Where it lives.
+        parts: How its parts are made.
+    """
+    _run(site, parts, stop_when_idle=True)
+
+
+def worker_with(parts: Parts) -> Callable[[Site], None]:
+    """Return the reference worker with some of its parts replaced."""
+    return partial(reference_worker, parts=parts)
+
+
+def _run(site: Site, parts: Parts | None, *, stop_when_idle: bool) -> None:
+    turnstile = Turnstile(f"{site.seed}/{site.incarnation}")
+    settings = Settings(
+        root=site.worker_dir,
+        coordinator=site.endpoint,
+        instance_id=site.identity,
+        id_seed=str(site.seed),
+    )
+
+    async def live() -> None:
+        stop = asyncio.Event()
+        if stop_when_idle:
+            turnstile.when_blocked(stop.set)
+        await run(settings, parts=parts, wrap=_Wrapper(turnstile), stop=stop)
+
+    turnstile.run(live)

@@ -1,0 +1,108 @@
+"""A second planner, slow and plain, to compare the real one with.
+
+It is written from the requirements (section 9) alone: predecessor sets, repetition until nothing
+changes, and a full table of who waits for whom through others. It shares no code with the real one
+but the declaration of a step.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from worker_under_test.checkpoint import Snapshot, StepDef
+
+ENDED = ("completed", "failed", "cancelled")
+
+
+class NaivePlan(NamedTuple):
+    """Skip, run, and anomalies as pairs of kind and step."""
+
+    skip: list[str]
+    run: list[str]
+    anomalies: list[tuple[str, str]]
+
+
+def naive_plan(graph: Sequence[StepDef], snapshot: Snapshot | None) -> NaivePlan:
+    """Plan by the letter of section 9."""
+    anomalies: list[tuple[str, str]] = []
+    # 1
+    kept: list[StepDef] = []
+    for step in graph:
+        if step.id == "":
+            anomalies.append(("empty_step_id", ""))
+        elif step.id in [k.id for k in kept]:
+            anomalies.append(("duplicate_step", step.id))
+        else:
+            kept.append(step)
+    ids = [step.id for step in kept]
+    # 2
+    declared: dict[str, set[str]] = {}
+    implied: dict[str, set[str]] = {}
+    for place, step in enumerate(kept):
+        declared[step.id] = set(step.depends_on or ())
+        by_position = not declared[step.id] and not step.isolated
+        implied[step.id] = set(ids[:place]) if by_position else set()
+    # 3 to 6
+    trusted: set[str] = set()
+    if snapshot is not None:
+        seen: list[str] = []
+        for done in snapshot.done:
+            if done not in seen and done not in ids:
+                anomalies.append(("done_not_in_graph", done))
+            seen.append(done)
+        changed = True
+        while changed:
+            changed = False
+            for step_id in ids:
+                if (
+                    step_id in snapshot.done
+                    and step_id not in trusted
+                    and declared[step_id] | implied[step_id] <= trusted
+                ):
+                    trusted.add(step_id)
+                    changed = True
+        anomalies += [
+            ("done_out_of_order", step_id)
+            for step_id in ids
+            if step_id in snapshot.done and step_id not in trusted
+        ]
+    skip = [step_id for step_id in ids if step_id in trusted]
+    # 7
+    run = _ordered([step_id for step_id in ids if step_id not in trusted], declared, implied)
+    # 8
+    if snapshot is not None and snapshot.status in ENDED and run:
+        anomalies.append(("complete_with_pending", ""))
+        return NaivePlan([], [], anomalies)
+    return NaivePlan(skip, run, anomalies)
+
+
+def _ordered(
+    waiting: list[str], declared: dict[str, set[str]], implied: dict[str, set[str]]
+) -> list[str]:
+    names = {s: declared[s] & set(waiting) for s in waiting}
+    positions = {s: implied[s] & set(waiting) for s in waiting}
+    cycle = _through_others({s: names[s] | positions[s] for s in waiting})
+    named_cycle = _through_others(names)
+    before: dict[str, set[str]] = {}
+    for s in waiting:
+        # Inside a cycle position edges do not count, and if named edges alone still make one,
+        # neither do those.
+        outer = {p for p in positions[s] if not (p in cycle[s] and s in cycle[p])}
+        before[s] = outer | {p for p in names[s] if not (p in named_cycle[s] and s in named_cycle[p])}
+    order: list[str] = []
+    while len(order) < len(waiting):
+        order.append(next(s for s in waiting if s not in order and before[s] <= set(order)))
+    return order
+
+
+def _through_others(edges: dict[str, set[str]]) -> dict[str, set[str]]:
+    """Return whom each one waits for, directly or through others (Warshall)."""
+    reach = {s: set(edges[s]) for s in edges}
+    for middle in edges:
+        for s in edges:
+            if middle in reach[s]:
+                reach[s] |= reach[middle]
+    return reach

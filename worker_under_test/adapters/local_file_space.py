@@ -1,0 +1,133 @@
+"""Artifacts on the local file system: temporary path, sync, rename, sync (FIL-03, FIL-04)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from typing import TYPE_CHECKING
+
+from harness.points import crash_point
+from worker_under_test.ports.file_space import FoundFile, Place
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from worker_under_test.domain.artifact import ArtifactSet
+
+
+class LocalFileSpace:
+    """A `FileSpace` under one directory.
+
+    A file is at its final path only when it is whole and on disk. Blocking calls run in a thread;
+    the crash points stand between them, in the caller's task.
+
+    Args:
+        root: The directory; made when the first file is.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def _final_path(self, files: ArtifactSet, name: str) -> Path:
+        return self._root / files.directory / name
+
+    def _temp_path(self, files: ArtifactSet, name: str) -> Path:
+        return self._root / files.directory / files.temporary_name(name)
+
+    async def find(self, files: ArtifactSet) -> list[FoundFile]:
+        """Measure what is on disk of a set; the name says where a file stands, its sum what."""
+        return await asyncio.to_thread(self._find, files)
+
+    def _find(self, files: ArtifactSet) -> list[FoundFile]:
+        directory = self._root / files.directory
+        if not directory.is_dir():
+            return []
+        suffix = files.temporary_name("")
+        found = []
+        for path in sorted(directory.iterdir()):
+            data = path.read_bytes()
+            place = Place.TEMPORARY if path.name.endswith(suffix) else Place.FINAL
+            name = path.name.removesuffix(suffix)
+            found.append(FoundFile(name, place, len(data), hashlib.sha256(data).hexdigest()))
+        return found
+
+    async def write_temp(self, files: ArtifactSet, name: str, data: bytes) -> None:
+        """Write a part whole to its temporary path and force it to disk."""
+        about = {"command": files.command_id, "part": name}
+        path = self._temp_path(files, name)
+        half = len(data) // 2
+        crash_point("artifact.write.before", **about)
+        descriptor = await asyncio.to_thread(_create, path)
+        try:
+            await asyncio.to_thread(_write, descriptor, data[:half])
+            crash_point("artifact.write.mid", **about)
+            await asyncio.to_thread(_write, descriptor, data[half:])
+            crash_point("artifact.write.after", **about)
+            await asyncio.to_thread(os.fsync, descriptor)
+            crash_point("artifact.sync.after", **about)
+        finally:
+            os.close(descriptor)
+
+    async def keep_temp(self, files: ArtifactSet, name: str) -> None:
+        """Force a part to disk that an earlier life wrote, perhaps without the sync."""
+        await asyncio.to_thread(_sync, self._temp_path(files, name))
+
+    async def publish(self, files: ArtifactSet, names: list[str]) -> None:
+        """Rename the parts, remove what else is temporary, and force the directories to disk."""
+        about = {"command": files.command_id}
+        crash_point("artifact.rename.before", **about)
+        for index, name in enumerate(names):
+            if index:
+                crash_point("artifact.rename.mid", **about, part=name)
+            await asyncio.to_thread(
+                os.replace, self._temp_path(files, name), self._final_path(files, name)
+            )
+        await asyncio.to_thread(self._remove_temps, files)
+        crash_point("artifact.rename.after", **about)
+        await asyncio.to_thread(self._sync_directories, files)
+        crash_point("directory.sync.after", **about)
+
+    async def discard(self, files: ArtifactSet) -> None:
+        """Remove everything of a set that failed."""
+        await asyncio.to_thread(self._remove_all, files)
+
+    def _remove_temps(self, files: ArtifactSet) -> None:
+        directory = self._root / files.directory
+        for path in sorted(directory.iterdir()) if directory.is_dir() else ():
+            if path.name.endswith(files.temporary_name("")):
+                path.unlink()
+
+    def _remove_all(self, files: ArtifactSet) -> None:
+        directory = self._root / files.directory
+        if directory.is_dir():
+            for path in sorted(directory.iterdir()):
+                path.unlink()
+            directory.rmdir()
+
+    def _sync_directories(self, files: ArtifactSet) -> None:
+        # A new directory is an entry in its parent: each level up to the root's own entry counts.
+        directory = self._root / files.directory
+        while directory != self._root.parent:
+            _sync(directory)
+            directory = directory.parent
+        _sync(directory)
+
+
+def _create(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,66 @@
+"""The schema of the local database, version 1."""
+
+SCHEMA_VERSION = 1
+
+SCHEMA = """
+CREATE TABLE identity (
+    one         INTEGER PRIMARY KEY CHECK (one = 1),
+    instance_id TEXT    NOT NULL,
+    boot        INTEGER NOT NULL
+) STRICT;
+CREATE TABLE inbox (
+    position   INTEGER PRIMARY KEY AUTOINCREMENT,
+    command_id TEXT    NOT NULL UNIQUE,
+    capability TEXT    NOT NULL,
+    version    INTEGER NOT NULL,
+    payload    TEXT    NOT NULL,
+    digest     TEXT    NOT NULL,
+    state      TEXT    NOT NULL CHECK (state IN ('received', 'acknowledged', 'processed'))
+) STRICT;
+CREATE TABLE attempts (
+    attempt_id TEXT NOT NULL PRIMARY KEY,
+    command_id TEXT NOT NULL UNIQUE REFERENCES inbox (command_id),
+    state      TEXT NOT NULL CHECK (state IN ('PENDING', 'RUNNING', 'RECOVERING', 'SUCCEEDED',
+                                              'FAILED', 'CANCELLED', 'UNKNOWN'))
+) STRICT;
+CREATE TABLE checkpoints (
+    attempt_id TEXT    NOT NULL PRIMARY KEY REFERENCES attempts (attempt_id),
+    seq        INTEGER NOT NULL CHECK (seq > 0),
+    data       TEXT    NOT NULL
+) STRICT;
+CREATE TABLE results (
+    attempt_id TEXT NOT NULL PRIMARY KEY REFERENCES attempts (attempt_id),
+    kind       TEXT NOT NULL,
+    body       TEXT NOT NULL
+) STRICT;
+CREATE TABLE artifacts (
+    command_id TEXT    NOT NULL REFERENCES inbox (command_id),
+    name       TEXT    NOT NULL,
+    attempt_id TEXT    NOT NULL REFERENCES attempts (attempt_id),
+    path       TEXT    NOT NULL,
+    size       INTEGER NOT NULL,
+    sha256     TEXT    NOT NULL,
+    PRIMARY KEY (command_id, name)
+) STRICT;
+CREATE TABLE events (
+    position   INTEGER PRIMARY KEY AUTOINCREMENT,
+    event_id   TEXT    NOT NULL UNIQUE,
+    command_id TEXT    NOT NULL REFERENCES inbox (command_id),
+    attempt_id TEXT    NOT NULL UNIQUE REFERENCES attempts (attempt_id),
+    kind       TEXT    NOT NULL,
+    body       TEXT    NOT NULL,
+    reported   INTEGER NOT NULL DEFAULT 0 CHECK (reported IN (0, 1))
+) STRICT;
+CREATE INDEX events_unreported ON events (position) WHERE reported = 0;
+CREATE TABLE recovery_decisions (
+    id                   INTEGER PRIMARY KEY AUTOINCREMENT,
+    boot                 INTEGER NOT NULL,
+    attempt_id           TEXT    NOT NULL REFERENCES attempts (attempt_id),
+    command_id           TEXT    NOT NULL REFERENCES inbox (command_id),
+    found_state          TEXT    NOT NULL,
+    found_checkpoint_seq INTEGER,
+    decision             TEXT    NOT NULL,
+    reason               TEXT    NOT NULL
+) STRICT;
+"""
+"""Statements that make an empty database ours."""

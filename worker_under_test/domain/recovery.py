@@ -1,0 +1,74 @@
+"""What a restart does with an attempt it finds: a decision of the capability's policy (REC-02)."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from worker_under_test.domain.attempt import AttemptState
+
+
+class RecoveryPolicy(enum.StrEnum):
+    """How a capability's interrupted attempts are continued."""
+
+    RECOMPUTE = "recompute"
+    """Pure: the same input gives the same output (REC-03)."""
+    RESUME = "resume"
+    """What is there is verified by checksum; what is right is kept (REC-04)."""
+
+
+class Decision(enum.StrEnum):
+    """What is done with an unfinished attempt."""
+
+    START = "start"
+    RECOMPUTE = "recompute"
+    RESUME = "resume"
+    UNKNOWN = "unknown"
+
+
+_OF_POLICY = {
+    RecoveryPolicy.RECOMPUTE: Decision.RECOMPUTE,
+    RecoveryPolicy.RESUME: Decision.RESUME,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryDecision:
+    """A decision as it is saved, before anything is done about it.
+
+    Attributes:
+        boot: Number of the start that decided.
+        attempt_id: The attempt.
+        command_id: Its command.
+        found_state: The state in which it was found.
+        found_checkpoint_seq: Number of its last checkpoint, or None.
+        decision: What is to be done.
+        reason: Why, in a few words.
+    """
+
+    boot: int
+    attempt_id: str
+    command_id: str
+    found_state: AttemptState
+    found_checkpoint_seq: int | None
+    decision: Decision
+    reason: str
+
+
+def decide(state: AttemptState, policy: RecoveryPolicy | None) -> tuple[Decision, str]:
+    """Choose what is done with an attempt that a restart found.
+
+    Args:
+        state: Its saved state; an unfinished one.
+        policy: Recovery policy of its capability, or None if capability or version is not
+            installed.
+
+    Returns:
+        The decision and the reason, in words.
+    """
+    if state is AttemptState.PENDING:
+        # It never began, so there is nothing to look for, whatever the capability (REC-14).
+        return Decision.START, "accepted and never started"
+    if policy is None:
+        return Decision.UNKNOWN, "its capability and version are not installed"
+    return _OF_POLICY[policy], f"interrupted, and its capability declares {policy}"

@@ -1,0 +1,80 @@
+"""Where artifacts are made and published (FIL-04, FIL-08)."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from worker_under_test.domain.artifact import ArtifactSet
+
+
+class Place(enum.StrEnum):
+    """Where a file of a set stands."""
+
+    TEMPORARY = "temporary"
+    FINAL = "final"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file of a set, as it is on disk.
+
+    Attributes:
+        name: Name of the part.
+        place: Temporary or final.
+        size: Its size in bytes.
+        sha256: Its checksum, in hexadecimal.
+    """
+
+    name: str
+    place: Place
+    size: int
+    sha256: str
+
+
+class FileSpace(Protocol):
+    """Files of the worker. Each method is one operation; names have been checked."""
+
+    async def find(self, files: ArtifactSet) -> list[FoundFile]:
+        """Look at what is on disk of a set, and measure it.
+
+        Args:
+            files: The set.
+
+        Returns:
+            Final and temporary files, sorted by name and place; empty if there is nothing.
+        """
+
+    async def write_temp(self, files: ArtifactSet, name: str, data: bytes) -> None:
+        """Write a part whole to its temporary path and force it to disk.
+
+        Args:
+            files: The set.
+            name: Name of the part.
+            data: Its content.
+        """
+
+    async def keep_temp(self, files: ArtifactSet, name: str) -> None:
+        """Force a part to disk that an earlier life left at its temporary path.
+
+        Args:
+            files: The set.
+            name: Name of the part, verified by the caller.
+        """
+
+    async def publish(self, files: ArtifactSet, names: list[str]) -> None:
+        """Rename parts to their final paths, remove other temporary files of the set, sync.
+
+        Args:
+            files: The set.
+            names: The parts that stand complete at their temporary paths.
+        """
+
+    async def discard(self, files: ArtifactSet) -> None:
+        """Remove everything of a set that failed; nothing half done stays (FIL-09).
+
+        Args:
+            files: The set.
+        """
