@@ -35,7 +35,7 @@ except ModuleNotFoundError as missing:
     raise SystemExit(ExitCode.USAGE) from None
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harness.scenario import Scenario
 
@@ -215,9 +215,9 @@ def repro(path: Path, times: int, source: str | None, root: Path | None) -> None
 
 
 def _show(
-    found: list[dict[str, object]],
+    found: Sequence[Mapping[str, object]],
     as_json: bool,
-    line: Callable[[dict[str, object]], str],
+    line: Callable[[Mapping[str, object]], str],
 ) -> None:
     if as_json:
         click.echo(json.dumps(found, indent=1))

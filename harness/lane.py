@@ -6,6 +6,8 @@ ends by itself and takes everything below it along.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import shutil
 import signal
@@ -75,8 +77,15 @@ class _Bench:
             self._supervisor.spare(self._world.pid)
         self._scenarios[scenario.name] = scenario
         rig = self._new_rig(scenario, 0)
+        said = io.StringIO()
         try:
-            scenario.warm(rig.site(1))
+            with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+                scenario.warm(rig.site(1))
+        except Exception as error:
+            raise HarnessError(
+                f"the warm-up of {scenario.name!r} failed: {type(error).__name__}: {error}\n"
+                f"{said.getvalue()}"
+            ) from error
         finally:
             rig.close()
         self._supervisor.freeze()

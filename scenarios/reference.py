@@ -86,6 +86,9 @@ def world_view(world_dir: Path) -> object:
     return read_ledger(world_dir), facts.events, facts.acks
 
 
+POINTS = ("worker_under_test.adapters", "worker_under_test.application")
+"""Packages that declare the points of the runtime."""
+
 ORACLES = (
     CommandsEnd(),
     BoxesAgree(read_books),
@@ -108,7 +111,7 @@ def variant(name: str, parts: Parts, pin: Pin) -> Scenario:
         workload=draw_workload,
         oracles=ORACLES,
         pin=pin,
-        points=("worker_under_test",),
+        points=POINTS,
         must_reach_all=False,
         services=(Coordinator,),
         quiet_at=QUIET_AT,
@@ -121,7 +124,7 @@ REFERENCE = Scenario(
     workload=draw_workload,
     oracles=ORACLES,
     pin=HOLDS,
-    points=("worker_under_test",),
+    points=POINTS,
     services=(Coordinator,),
     quiet_at=QUIET_AT,
     warm=warm_up,

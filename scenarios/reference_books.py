@@ -70,8 +70,8 @@ def _read(database: sqlite3.Connection) -> Books:
             )
         ),
         outbox=tuple(
-            OutboxRow(*row[:5], reported=bool(row[5]))
-            for row in database.execute(
+            OutboxRow(event_id, attempt_id, command_id, kind, body, bool(reported))
+            for event_id, attempt_id, command_id, kind, body, reported in database.execute(
                 "SELECT event_id, attempt_id, command_id, kind, body, reported"
                 " FROM events ORDER BY position"
             )

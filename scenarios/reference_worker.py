@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from harness.turnstile import Turnstile
-from worker_under_test.adapters.system_clock import SystemClock
 from worker_under_test.main import Parts, run
 from worker_under_test.settings import Settings
 
@@ -24,19 +23,21 @@ _WAITS_WITHOUT_BOUND = frozenset({"next"})
 
 
 class _Clock:
-    """Backs off in virtual time; the idle poll stays on the real clock."""
+    """Backs off in virtual time, and idles until there is something to do.
+
+    The idle poll is left out: it would come by the passing of real time, and move the draws.
+    """
 
     def __init__(self, turnstile: Turnstile) -> None:
         self._turnstile = turnstile
-        self._idle = SystemClock()
 
     async def sleep(self, delay_s: float) -> None:
         """Back off."""
         await self._turnstile.sleep(delay_s)
 
-    async def wait(self, event: asyncio.Event, timeout_s: float) -> None:
+    async def wait(self, event: asyncio.Event, timeout_s: float) -> None:  # noqa: ARG002
         """Idle."""
-        await self._idle.wait(event, timeout_s)
+        await event.wait()
 
 
 class _Wrapper:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MAX_EVENT_BYTES = 4 << 20
-"""Most bytes of one event that are kept; of a longer one only name and id are handed on."""
+"""Most bytes of an event's data lines that are kept; of more, only name and id are handed on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class SseParser:
         elif field == b"id":
             self._number = text
         elif field == b"data":
-            self._size += len(value)
+            self._size += len(line)
             if self._size <= MAX_EVENT_BYTES:
                 self._data.append(text)
         return None

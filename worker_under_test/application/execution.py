@@ -44,6 +44,12 @@ class Execution:
             Exception: The local store failed. The attempt is left as it is saved, for the next
                 start; a failure of the capability is a result and raises nothing (ATT-08).
         """
+        command = attempt.command
+        if self._ports.capabilities.policy_of(command) is None:
+            # Never RUNNING: a restart must not take it for work that may have been done (CAP-02).
+            missing = f"{command.capability!r} version {command.version}"
+            await self._finish(attempt, _failure(f"capability {missing} is not installed"))
+            return
         checkpoint = await self._start(attempt, acknowledged=acknowledged)
         outcome = await self._call(attempt, checkpoint)
         await self._finish(attempt, outcome)

@@ -35,7 +35,7 @@ class StepDef:
         TypeError: ``depends_on`` is a single string, which would be read as one id per letter.
     """
 
-    id: str
+    id: str = ""
     label: str = ""
     depends_on: Sequence[str] | None = ()
     isolated: bool = False

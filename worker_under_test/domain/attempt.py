@@ -36,7 +36,8 @@ _S = AttemptState
 
 TRANSITIONS: Mapping[AttemptState, tuple[AttemptState, ...]] = MappingProxyType(
     {
-        _S.PENDING: (_S.RUNNING, _S.CANCELLED),
+        # FAILED without RUNNING: its capability is not installed, so it is never called.
+        _S.PENDING: (_S.RUNNING, _S.FAILED, _S.CANCELLED),
         _S.RUNNING: (_S.RECOVERING, _S.SUCCEEDED, _S.FAILED, _S.CANCELLED, _S.UNKNOWN),
         # A restart in the middle of a recovery finds the attempt here and decides again.
         _S.RECOVERING: (_S.RECOVERING, _S.RUNNING, _S.FAILED, _S.CANCELLED, _S.UNKNOWN),

@@ -26,62 +26,62 @@ class NaivePlan(NamedTuple):
 
 
 def naive_plan(graph: Sequence[StepDef], snapshot: Snapshot | None) -> NaivePlan:
-    """Plan by the letter of section 9."""
-    anomalies: list[tuple[str, str]] = []
-    # 1
+    """Plan by the letter of section 9; the numbers are its items."""
+    kept, anomalies = _kept(graph)  # 1
+    ids = [step.id for step in kept]
+    declared = {step.id: set(step.depends_on or ()) for step in kept}  # 2
+    implied = {
+        step.id: set() if step.depends_on or step.isolated else set(ids[:place])
+        for place, step in enumerate(kept)
+    }
+    trusted: set[str] = set()
+    if snapshot is not None:
+        done = list(snapshot.done)
+        anomalies += [  # 4
+            ("done_not_in_graph", step_id)
+            for place, step_id in enumerate(done)
+            if step_id not in ids and step_id not in done[:place]
+        ]
+        trusted = _trusted({s: declared[s] | implied[s] for s in ids if s in done})  # 5
+        anomalies += [  # 6
+            ("done_out_of_order", step_id)
+            for step_id in ids
+            if step_id in done and step_id not in trusted
+        ]
+    skip = [step_id for step_id in ids if step_id in trusted]
+    run = _ordered([step_id for step_id in ids if step_id not in trusted], declared, implied)
+    if snapshot is not None and snapshot.status in ENDED and run:  # 8
+        return NaivePlan([], [], [*anomalies, ("complete_with_pending", "")])
+    return NaivePlan(skip, run, anomalies)
+
+
+def _kept(graph: Sequence[StepDef]) -> tuple[list[StepDef], list[tuple[str, str]]]:
     kept: list[StepDef] = []
+    anomalies: list[tuple[str, str]] = []
     for step in graph:
         if step.id == "":
             anomalies.append(("empty_step_id", ""))
-        elif step.id in [k.id for k in kept]:
+        elif step.id in [other.id for other in kept]:
             anomalies.append(("duplicate_step", step.id))
         else:
             kept.append(step)
-    ids = [step.id for step in kept]
-    # 2
-    declared: dict[str, set[str]] = {}
-    implied: dict[str, set[str]] = {}
-    for place, step in enumerate(kept):
-        declared[step.id] = set(step.depends_on or ())
-        by_position = not declared[step.id] and not step.isolated
-        implied[step.id] = set(ids[:place]) if by_position else set()
-    # 3 to 6
+    return kept, anomalies
+
+
+def _trusted(predecessors_of_done: dict[str, set[str]]) -> set[str]:
+    """Grow the least set until nothing changes."""
     trusted: set[str] = set()
-    if snapshot is not None:
-        seen: list[str] = []
-        for done in snapshot.done:
-            if done not in seen and done not in ids:
-                anomalies.append(("done_not_in_graph", done))
-            seen.append(done)
-        changed = True
-        while changed:
-            changed = False
-            for step_id in ids:
-                if (
-                    step_id in snapshot.done
-                    and step_id not in trusted
-                    and declared[step_id] | implied[step_id] <= trusted
-                ):
-                    trusted.add(step_id)
-                    changed = True
-        anomalies += [
-            ("done_out_of_order", step_id)
-            for step_id in ids
-            if step_id in snapshot.done and step_id not in trusted
-        ]
-    skip = [step_id for step_id in ids if step_id in trusted]
-    # 7
-    run = _ordered([step_id for step_id in ids if step_id not in trusted], declared, implied)
-    # 8
-    if snapshot is not None and snapshot.status in ENDED and run:
-        anomalies.append(("complete_with_pending", ""))
-        return NaivePlan([], [], anomalies)
-    return NaivePlan(skip, run, anomalies)
+    while True:
+        more = {s for s, before in predecessors_of_done.items() if before <= trusted}
+        if more == trusted:
+            return trusted
+        trusted = more
 
 
 def _ordered(
     waiting: list[str], declared: dict[str, set[str]], implied: dict[str, set[str]]
 ) -> list[str]:
+    """Order what is to run (item 7)."""
     names = {s: declared[s] & set(waiting) for s in waiting}
     positions = {s: implied[s] & set(waiting) for s in waiting}
     cycle = _through_others({s: names[s] | positions[s] for s in waiting})
@@ -91,7 +91,9 @@ def _ordered(
         # Inside a cycle position edges do not count, and if named edges alone still make one,
         # neither do those.
         outer = {p for p in positions[s] if not (p in cycle[s] and s in cycle[p])}
-        before[s] = outer | {p for p in names[s] if not (p in named_cycle[s] and s in named_cycle[p])}
+        before[s] = outer | {
+            p for p in names[s] if not (p in named_cycle[s] and s in named_cycle[p])
+        }
     order: list[str] = []
     while len(order) < len(waiting):
         order.append(next(s for s in waiting if s not in order and before[s] <= set(order)))

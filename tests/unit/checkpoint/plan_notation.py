@@ -69,7 +69,9 @@ def _parse_step(word: str) -> StepDef:
     names = match["names"]
     return StepDef(
         _parse_id(match["id"]),
-        depends_on=[] if match["empty_list"] else names and [_parse_id(n) for n in names.split(",")],
+        depends_on=[]
+        if match["empty_list"]
+        else names and [_parse_id(n) for n in names.split(",")],
         isolated=match["isolated"] is not None,
     )
 

@@ -8,7 +8,7 @@ import hashlib
 import os
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from worker_under_test.checkpoint.errors import DamagedRecordError, NotFound
 from worker_under_test.checkpoint.stores.record import checksum, parse, restore, to_json
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from worker_under_test.checkpoint.snapshot import Snapshot
+
+T = TypeVar("T")
 
 _KEYS = frozenset({"run_id", "seq", "status", "done", "fields", "checksum"})
 _POLL_INTERVAL_S = 0.001
@@ -62,7 +64,7 @@ class FileStore:
             DamagedRecordError: The record in its place is damaged; it is left as evidence.
             OSError: The file system failed; whether the snapshot landed is open.
         """
-        await self._save(snapshot, is_repetition)
+        await self._save(snapshot, only_newer=False)
 
     async def save_if_newer(self, snapshot: Snapshot) -> None:
         """Save a snapshot if it is newer (see `StoreCAS.save_if_newer`).
@@ -76,7 +78,7 @@ class FileStore:
             DamagedRecordError: The record in its place is damaged, so its number is unknown.
             OSError: The file system failed; whether the snapshot landed is open.
         """
-        await self._save(snapshot, require_newer)
+        await self._save(snapshot, only_newer=True)
 
     async def load(self, run_id: str) -> Snapshot:
         """Return the stored snapshot.
@@ -92,25 +94,24 @@ class FileStore:
         """
         return await _to_its_end(lambda: self._load_now(run_id))
 
-    async def _save(
-        self, snapshot: Snapshot, settled: Callable[[Snapshot | None, Snapshot], bool | None]
-    ) -> None:
+    async def _save(self, snapshot: Snapshot, *, only_newer: bool) -> None:
         require_writable(snapshot)
         snapshot = snapshot.clone()
-        await _to_its_end(lambda: self._save_now(snapshot, settled))
+        await _to_its_end(lambda: self._save_now(snapshot, only_newer=only_newer))
 
-    def _save_now(
-        self, snapshot: Snapshot, settled: Callable[[Snapshot | None, Snapshot], bool | None]
-    ) -> None:
+    def _save_now(self, snapshot: Snapshot, *, only_newer: bool) -> None:
         name = _file_name(snapshot.run_id)
         with self._folder() as folder, self._locked(folder, name):
             stored = _read(folder, name, snapshot.run_id)
             if stored is not None and stored.seq >= snapshot.seq:
-                # The answer may be "it has landed" or "a newer one has", and the writer of that
-                # one may have died between its rename and its sync.
+                # The answer will be that this one or a newer one has landed, and the writer of
+                # that may have died between its rename and its sync.
                 os.fsync(folder)
-            if not settled(stored, snapshot):
-                _replace(folder, name, _to_bytes(snapshot))
+            if only_newer:
+                require_newer(stored, snapshot)
+            elif is_repetition(stored, snapshot):
+                return
+            _replace(folder, name, _to_bytes(snapshot))
 
     def _load_now(self, run_id: str) -> Snapshot:
         with self._folder() as folder:
@@ -207,5 +208,18 @@ def _replace(folder: int, name: str, content: bytes) -> None:
     os.fsync(folder)
 
 
-async def _to_its_end[T](call: Callable[[], T]) -> T:
-    return call()
+async def _to_its_end(call: Callable[[], T]) -> T:
+    """Run a blocking call in a thread and, even when cancelled, do not return before it has ended.
+
+    Otherwise a cancelled save could land after its caller has moved on and saved something newer.
+    """
+    running = asyncio.ensure_future(asyncio.to_thread(call))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        while not running.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({running})
+        if not running.cancelled():
+            running.exception()  # its error was seen; the cancellation is what the caller is told
+        raise

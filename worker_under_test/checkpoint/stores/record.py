@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
 
 from worker_under_test.checkpoint.errors import DamagedRecordError, InvalidSnapshotError
 from worker_under_test.checkpoint.snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
-
-def to_json(value: Sequence[object] | Mapping[str, str]) -> str:
+def to_json(value: object) -> str:
     """Return the one JSON text of a value: keys sorted, no spaces, non-ASCII kept.
 
     Args:

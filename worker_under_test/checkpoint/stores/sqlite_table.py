@@ -123,8 +123,9 @@ async def read(connection: aiosqlite.Connection, run_id: str) -> Snapshot:
     except UnicodeEncodeError as error:
         raise NotFound(f"run {run_id!r}, which no store can hold") from error
     except sqlite3.DatabaseError as error:
-        # The low byte is the primary result code; the rest only says where it was noticed.
-        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        # The low byte is the primary result code; the driver's own errors have none.
+        code = getattr(error, "sqlite_errorcode", 0)
+        if code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise DamagedRecordError(f"database of run {run_id!r}: {error}") from error
         raise
     if row is None:

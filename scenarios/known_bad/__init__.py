@@ -1,0 +1,1 @@
+"""Known-bad workers: each is the reference worker with one fault, and must be caught."""

@@ -1,0 +1,198 @@
+"""The worker against the coordinator of the world, killed at every crash point."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sqlite3
+import tempfile
+import threading
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import harness.points
+from harness.workload import Command, ReplyLost, Workload
+from harness.world.client import World
+from harness.world.coordinator import Coordinator
+from harness.world.facts import read_facts
+from worker_under_test import main
+from worker_under_test.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Hook = Callable[[str, dict[str, object]], None]
+
+PARTS = {"a.txt": "alpha", "b.txt": "beta", "c.txt": "gamma"}
+WORKLOAD = Workload(
+    commands=(
+        Command(
+            "c1", {"capability": "compute", "version": 1, "payload": {"seed": "s", "rounds": 9}}
+        ),
+        Command(
+            "c2",
+            {
+                "capability": "export",
+                "version": 1,
+                "payload": {
+                    "name": "report",
+                    "parts": [{"name": name, "text": text} for name, text in PARTS.items()],
+                },
+            },
+        ),
+        Command("c3", {"capability": "gone", "version": 1, "payload": {}}),
+    ),
+    fresh=Command(
+        "fresh", {"capability": "compute", "version": 1, "payload": {"seed": "f", "rounds": 1}}
+    ),
+    twice=frozenset({"c1"}),
+    lost=(ReplyLost("ack", "c2"), ReplyLost("event", "c1"), ReplyLost("heartbeat", "c2")),
+)
+KINDS = {"c1": "succeeded", "c2": "succeeded", "c3": "failed", "fresh": "succeeded"}
+SOURCE = Path(main.__file__).parent
+LABELS = sorted(
+    label
+    for path in SOURCE.rglob("*.py")
+    if "checkpoint" not in path.parts
+    for label in re.findall(r'crash_point\(\s*"([a-z._]+)"', path.read_text(encoding="utf-8"))
+)
+RECOVERY = ("recovery.decide.before", "recovery.decide.after")
+DEADLINE_S = 20
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    """Give the world process that all tests here share."""
+    with World.start() as world:
+        yield world
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    """Give a workspace with a path that is short enough for a socket."""
+    with tempfile.TemporaryDirectory(prefix="e-") as scratch:
+        (Path(scratch) / "worker").mkdir()
+        (Path(scratch) / "world").mkdir()
+        yield Path(scratch)
+
+
+@pytest.fixture
+def endpoint(world: World, root: Path) -> Iterator[str]:
+    """Give the endpoint of a coordinator with the workload."""
+    yield world.open(root / "world", (Coordinator,), WORKLOAD)
+    world.close_stage()
+
+
+def live(root: Path, endpoint: str, hook: Hook) -> None:
+    """Be a worker until its first idle moment, with short back-offs and a hook at the points."""
+    stop = asyncio.Event()
+
+    def at_point(label: str, context: dict[str, object]) -> None:
+        hook(label, context)
+        if label == "worker.idle.before":
+            stop.set()
+
+    harness.points._hook = at_point
+    try:
+        settings = Settings(root / "worker", endpoint, "w1", retry_initial_s=0.01, id_seed="7")
+        asyncio.run(main.run(settings, stop=stop))
+    finally:
+        harness.points._hook = None
+
+
+def forked(root: Path, endpoint: str, hook: Hook) -> int:
+    """Live in a child process; return its wait status."""
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.alarm(DEADLINE_S)
+            live(root, endpoint, hook)
+        except BaseException:  # noqa: BLE001 - a child must never return into the test run
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(child, 0)[1]
+
+
+def kill_at(place: str) -> Hook:
+    """Return a hook that kills its process at the first hit of a point."""
+
+    def hook(label: str, context: dict[str, object]) -> None:
+        if label == place:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return hook
+
+
+def ignore(label: str, context: dict[str, object]) -> None:
+    """Do nothing at a point."""
+
+
+def check(root: Path, commands: int) -> None:
+    """Check what must hold once the worker is idle: INV-1, INV-2, INV-4, INV-6, INV-11."""
+    facts = read_facts(root / "world")
+    wanted = dict(list(KINDS.items())[:commands])
+    assert {event.command_id: event.kind for event in facts.events} == wanted
+    assert len(facts.events) == commands
+    assert {ack.command_id for ack in facts.acks} == set(wanted)
+    directory = root / "worker" / "files" / "artifacts" / "c2"
+    found = {path.name: path.read_text(encoding="utf-8") for path in directory.iterdir()}
+    assert found == PARTS
+    with closing(sqlite3.connect(root / "worker" / "worker.db")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        for table in ("attempts", "results", "events"):
+            (count,) = database.execute(f"SELECT count(*) FROM {table}").fetchone()
+            assert count == commands
+        unreported = database.execute("SELECT count(*) FROM events WHERE NOT reported").fetchone()
+        assert unreported == (0,)
+        assert database.execute("SELECT count(*) FROM artifacts").fetchone() == (len(PARTS),)
+
+
+def test_every_label_is_declared_once() -> None:
+    """HAR-01: a label stands at exactly one place."""
+    assert len(LABELS) == len(set(LABELS))
+    assert all(harness.points.well_formed(label) for label in LABELS)
+
+
+def test_one_life_hits_every_point_but_those_of_recovery(root: Path, endpoint: str) -> None:
+    """ATT-11, OUT-36: and it leaves no thread, so that its process may fork."""
+    hits: list[str] = []
+    live(root, endpoint, lambda label, context: hits.append(label))
+    assert sorted(set(LABELS) - set(hits)) == sorted(RECOVERY)
+    assert threading.active_count() == 1
+    check(root, 3)
+
+
+@pytest.mark.parametrize("place", LABELS)
+def test_a_kill_at_each_point_loses_and_doubles_nothing(
+    world: World, root: Path, endpoint: str, place: str
+) -> None:
+    """INV-1..INV-6, INV-11, section 7: killed, started again, killed again, settled, fresh work."""
+    if place in RECOVERY:
+        forked(root, endpoint, kill_at("capability.run.after"))
+    status = forked(root, endpoint, kill_at(place))
+    assert os.WIFSIGNALED(status)
+    assert os.WTERMSIG(status) == signal.SIGKILL
+    forked(root, endpoint, kill_at("recovery.decide.after"))
+    assert forked(root, endpoint, ignore) == 0
+    check(root, 3)
+    world.offer(WORKLOAD.fresh)
+    assert forked(root, endpoint, ignore) == 0
+    check(root, 4)
+    receipts = len(read_facts(root / "world").receipts)
+    assert forked(root, endpoint, ignore) == 0
+    assert len(read_facts(root / "world").receipts) == receipts
+
+
+def test_the_worker_speaks_tcp_too(world: World, root: Path) -> None:
+    """SES-03: the endpoint may be ``http://``."""
+    endpoint = world.open(root / "world", (Coordinator,), WORKLOAD, "tcp")
+    try:
+        live(root, endpoint, ignore)
+        check(root, 3)
+    finally:
+        world.close_stage()

@@ -1,0 +1,185 @@
+"""Execution: RUNNING, the capability, the result; and the reporter."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from worker_doubles import Bench, attempt, network_failure
+
+from worker_under_test.application.execution import MAX_REASON_CHARS, Execution
+from worker_under_test.domain.attempt import AttemptState
+from worker_under_test.domain.event import AttemptEvent, EventKind
+from worker_under_test.domain.progress import Progress
+
+if TYPE_CHECKING:
+    from worker_under_test.domain.command import Command
+    from worker_under_test.ports.capability import ProgressReporter
+
+HALF = Progress("s", "running", 50)
+
+
+def bench_with_pending() -> tuple[Bench, Execution]:
+    """Return a bench with one pending attempt, and the execution on it."""
+    bench = Bench()
+    bench.store.put(attempt(), AttemptState.PENDING)
+    return bench, Execution(bench.ports, bench.session, bench.quiet)
+
+
+def test_running_is_saved_first_and_the_sender_is_woken_last() -> None:
+    """INB-08, ATT-03, OUT-07: the order of the steps."""
+
+    async def run() -> None:
+        bench, execution = bench_with_pending()
+        await execution.run(attempt(), acknowledged=True)
+        assert bench.log == ["start c1", "execute c1", "finish c1"]
+        assert bench.store.states["attempt-c1"] is AttemptState.SUCCEEDED
+        assert bench.store.acknowledged == ["attempt-c1"]
+        assert bench.quiet.outbox_wake.is_set()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("error", [ValueError("bad \ud800 input"), OSError("x" * 5000), None])
+def test_a_failure_is_a_result(error: Exception | None) -> None:
+    """ATT-07, ATT-08, CAP-09: an exception, and no event at all, end in one failure event."""
+
+    async def run() -> None:
+        bench, execution = bench_with_pending()
+
+        async def work(command: Command, reporter: ProgressReporter) -> AttemptEvent | None:
+            if error is not None:
+                raise error
+            return None
+
+        bench.capabilities.work = work
+        await execution.run(attempt())
+        (event,) = bench.store.events
+        assert event.kind is EventKind.FAILED
+        reason = event.body["reason"]
+        assert isinstance(reason, str)
+        assert 0 < len(reason.encode()) <= MAX_REASON_CHARS + 10
+        assert bench.store.states["attempt-c1"] is AttemptState.FAILED
+
+    asyncio.run(run())
+
+
+def test_a_report_is_a_checkpoint_and_then_a_heartbeat() -> None:
+    """CAP-03, CAP-06, CAP-07: in this order, with numbers that go on after a restart."""
+
+    async def run() -> None:
+        bench, execution = bench_with_pending()
+
+        async def work(command: Command, reporter: ProgressReporter) -> AttemptEvent | None:
+            await reporter(HALF, {"part": 1})
+            await reporter(HALF, {"part": 2})
+            return AttemptEvent(EventKind.SUCCEEDED, {})
+
+        bench.capabilities.work = work
+        await execution.run(attempt())
+        assert bench.log[2:6] == ["save_checkpoint c1", "heartbeat c1"] * 2
+        assert bench.store.checkpoints["attempt-c1"].seq == 2
+
+        bench.store.states["attempt-c1"] = AttemptState.RECOVERING
+        await execution.run(attempt())
+        assert bench.store.checkpoints["attempt-c1"].seq == 4
+
+    asyncio.run(run())
+
+
+def test_a_lost_heartbeat_is_not_fatal() -> None:
+    """CAP-07, SES-05: the work goes on, and the loss is visible."""
+
+    async def run() -> None:
+        bench, execution = bench_with_pending()
+        bench.control.faults.plan("heartbeat", network_failure())
+
+        async def work(command: Command, reporter: ProgressReporter) -> AttemptEvent | None:
+            await reporter(HALF)
+            return AttemptEvent(EventKind.SUCCEEDED, {})
+
+        bench.capabilities.work = work
+        await execution.run(attempt())
+        assert bench.observed.names == ["heartbeat lost"]
+        assert bench.store.states["attempt-c1"] is AttemptState.SUCCEEDED
+
+    asyncio.run(run())
+
+
+def test_a_store_that_fails_in_a_report_ends_no_attempt() -> None:
+    """CAP-07, OUT-22: returned to the capability and, even if it hides it, to the worker."""
+
+    async def run() -> None:
+        bench, execution = bench_with_pending()
+        bench.store.faults.plan("save_checkpoint", OSError("disk"))
+        seen: list[Exception] = []
+
+        async def work(command: Command, reporter: ProgressReporter) -> AttemptEvent | None:
+            try:
+                await reporter(HALF)
+            except OSError as error:
+                seen.append(error)
+            return AttemptEvent(EventKind.SUCCEEDED, {})
+
+        bench.capabilities.work = work
+        with pytest.raises(OSError, match="disk"):
+            await execution.run(attempt())
+        assert len(seen) == 1
+        assert "heartbeat c1" not in bench.log
+        assert bench.store.states["attempt-c1"] is AttemptState.RUNNING
+
+    asyncio.run(run())
+
+
+def test_a_report_after_the_end_is_ignored() -> None:
+    """CAP-11: nothing is saved, and the attempt is not opened again."""
+
+    async def run() -> None:
+        bench, execution = bench_with_pending()
+        kept: list[ProgressReporter] = []
+
+        async def work(command: Command, reporter: ProgressReporter) -> AttemptEvent | None:
+            kept.append(reporter)
+            return AttemptEvent(EventKind.SUCCEEDED, {})
+
+        bench.capabilities.work = work
+        await execution.run(attempt())
+        await kept[0](HALF)
+        assert bench.store.checkpoints == {}
+        assert bench.observed.names == ["late report ignored"]
+
+    asyncio.run(run())
+
+
+def test_evidence_that_is_not_json_is_the_capabilitys_failure() -> None:
+    """ATT-08, CAP-05: refused by the reporter, nothing saved, and no failure of the store."""
+
+    async def run() -> None:
+        bench, execution = bench_with_pending()
+
+        async def work(command: Command, reporter: ProgressReporter) -> AttemptEvent | None:
+            await reporter(HALF, {"offset": float("nan")})
+            return AttemptEvent(EventKind.SUCCEEDED, {})
+
+        bench.capabilities.work = work
+        await execution.run(attempt())
+        assert bench.store.checkpoints == {}
+        assert bench.store.states["attempt-c1"] is AttemptState.FAILED
+
+    asyncio.run(run())
+
+
+def test_a_capability_that_is_not_installed_is_never_running() -> None:
+    """CAP-02: a visible failure, and nothing that a restart could take for interrupted work."""
+
+    async def run() -> None:
+        bench = Bench()
+        bench.store.put(attempt("c1", "other"), AttemptState.PENDING)
+        await Execution(bench.ports, bench.session, bench.quiet).run(attempt("c1", "other"))
+        assert bench.log == ["finish c1"]
+        (event,) = bench.store.events
+        assert event.kind is EventKind.FAILED
+        assert event.body == {"reason": "capability 'other' version 1 is not installed"}
+
+    asyncio.run(run())
