@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import sys
 from dataclasses import replace
@@ -20,7 +21,7 @@ DEFAULT = "scenarios"
 def load(source: str | Path = DEFAULT) -> dict[str, Scenario]:
     """Import the modules of a folder, or one file, and collect the scenarios in them.
 
-    A scenario is an attribute of a module, or stands in a tuple that is one. A folder is searched
+    A scenario is assigned at the top of a module, alone or in a tuple. A folder is searched
     through and through. Modules are imported under the name that Python itself would use: from the
     first folder above that has no ``__init__.py``.
 
@@ -45,7 +46,7 @@ def load(source: str | Path = DEFAULT) -> dict[str, Scenario]:
         )
     found: dict[str, Scenario] = {}
     for file in files:
-        for scenario in _scenarios(file):
+        for scenario in scenarios_in(file):
             if found.setdefault(scenario.name, scenario) is not scenario:
                 raise UsageError(f"two scenarios are named {scenario.name!r}; one is in {file}")
     if not found:
@@ -85,12 +86,27 @@ def import_file(file: Path) -> object:
         raise UsageError(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
 
 
-def _scenarios(file: Path) -> Iterator[Scenario]:
+def scenarios_in(file: Path) -> Iterator[Scenario]:
+    """Import a file and give the scenarios that it assigns; those that it imports are others'.
+
+    Raises:
+        UsageError: It cannot be imported.
+    """
     module = import_file(file)
-    for value in vars(module).values():
+    for name in _assigned(file):
+        value = getattr(module, name, None)
         for scenario in value if isinstance(value, tuple) else (value,):
             if isinstance(scenario, Scenario):
                 yield scenario
+
+
+def _assigned(file: Path) -> Iterator[str]:
+    for statement in ast.parse(file.read_text(encoding="utf-8")).body:
+        match statement:
+            case ast.Assign(targets=targets):
+                yield from (target.id for target in targets if isinstance(target, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                yield name
 
 
 def judged_by(scenarios: Iterable[Scenario], oracles: Iterable[str]) -> tuple[Scenario, ...]:

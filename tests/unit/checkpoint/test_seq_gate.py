@@ -1,0 +1,168 @@
+"""The gate: its traces, its bounds, and what it can and cannot stop."""
+
+from __future__ import annotations
+
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from worker_under_test.checkpoint import InvalidSnapshotError, SeqGate, Snapshot, StaleSeq
+from worker_under_test.checkpoint.gate import MAX_RELEASABLE
+
+ROWS = [
+    tuple(cell.strip() for cell in line.strip("|").split("|"))
+    for line in Path(__file__).with_name("gate_traces.txt").read_text(encoding="utf-8").splitlines()
+    if re.match(r"\| [ARS]-?\d", line)
+]
+
+
+def snapshot(seq: int, run_id: str = "run") -> Snapshot:
+    """Return a snapshot of a run."""
+    return Snapshot(run_id, seq, "running")
+
+
+def accepts(gate: SeqGate, seq: int, run_id: str = "run") -> bool:
+    """Tell whether the gate lets a number pass."""
+    try:
+        gate.accept(snapshot(seq, run_id))
+    except StaleSeq:
+        return False
+    return True
+
+
+def perform(gate: SeqGate, command: str) -> str:
+    """Perform one command of a script and return its result as the table writes it."""
+    seq = int(command[1:])
+    match command[0]:
+        case "A":
+            answer = "ok" if accepts(gate, seq) else "stale"
+        case "R":
+            answer = str(gate.release("run", seq)).lower()
+        case _:
+            gate.seed("run", seq)
+            answer = ""
+    last = f"L{gate.last('run')}"
+    return f"{answer}/{last}" if answer else last
+
+
+@pytest.mark.parametrize(("script", "stated"), ROWS, ids=[script for script, _ in ROWS])
+def test_trace(script: str, stated: str) -> None:
+    """GAT-02 to GAT-07, GAT-12 to GAT-25: the gate answers each script as the table says."""
+    gate = SeqGate()
+    results = [perform(gate, command) for command in script.split("; ")]
+    expected = stated.split(", ")
+    if expected[0] == "…":
+        expected = expected[1:]
+    for result, wanted in zip(results[-len(expected) :], expected, strict=True):
+        assert result == wanted or result.partition("/")[0] == wanted
+
+
+def test_every_trace_is_there() -> None:
+    """GAT-28: the 15 rows of section 6 are all read, and 14 more."""
+    assert len(ROWS) == 29
+
+
+def test_a_gate_is_made_by_its_constructor() -> None:
+    """GAT-01: without the constructor a gate is of no use, and two gates share nothing."""
+    with pytest.raises(AttributeError):
+        SeqGate.__new__(SeqGate).accept(snapshot(1))
+    one, other = SeqGate(), SeqGate()
+    one.accept(snapshot(5))
+    assert (one.last("run"), other.last("run")) == (5, 0)
+
+
+def test_runs_do_not_mix() -> None:
+    """GAT-07, GAT-08, STO-20: each run has its own numbers."""
+    gate = SeqGate()
+    assert accepts(gate, 9, "r1")
+    assert accepts(gate, 1, "r2")
+    gate.seed("r3", 4)
+    assert gate.release("r2", 1)
+    assert [gate.last(run_id) for run_id in ("r1", "r2", "r3", "r4")] == [9, 0, 4, 0]
+
+
+@pytest.mark.parametrize("seq", [2**63, 2**64 - 1, 1.5, True])
+def test_a_seed_is_a_number(seq: object) -> None:
+    """GAT-21, SNP-17: what is no number is refused as a seed and changes nothing."""
+    gate = SeqGate()
+    with pytest.raises(InvalidSnapshotError):
+        gate.seed("run", cast("int", seq))
+    assert gate.last("run") == 0
+
+
+def test_a_new_gate_lets_the_old_write_pass_unless_seeded() -> None:
+    """GAT-21, GAT-26: the gate is memory only; after a restart it knows what it is told."""
+    restarted = SeqGate()
+    assert accepts(restarted, 3)
+    seeded = SeqGate()
+    seeded.seed("run", 5)
+    assert not accepts(seeded, 3)
+    assert not accepts(seeded, 5)
+    assert accepts(seeded, 6)
+
+
+def test_a_refusal_says_what_was_offered() -> None:
+    """ERR-02, GAT-04: the error names run, offered and accepted number."""
+    gate = SeqGate()
+    gate.accept(snapshot(5))
+    with pytest.raises(StaleSeq, match="run 'run': 4 offered, 5 accepted"):
+        gate.accept(snapshot(4))
+
+
+def test_memory_of_a_long_run_is_bounded() -> None:
+    """GAT-17, AMB-17: nested releases reach far back, then stop; the value never falls below."""
+    gate = SeqGate()
+    for seq in range(1, MAX_RELEASABLE + 11):
+        gate.accept(snapshot(seq))
+    for seq in range(MAX_RELEASABLE + 10, 10, -1):
+        assert gate.release("run", seq)
+    assert not gate.release("run", 10)
+    assert gate.last("run") == 10
+
+
+def test_one_of_many_passes() -> None:
+    """GAT-28: of eight threads that offer the same number at once exactly one passes."""
+    gate = SeqGate()
+    threads, rounds = 8, 200
+    barrier = threading.Barrier(threads)
+
+    def offer(_: int) -> list[bool]:
+        passed = []
+        for seq in range(1, rounds + 1):
+            barrier.wait(timeout=30)
+            passed.append(accepts(gate, seq))
+        return passed
+
+    with ThreadPoolExecutor(threads) as pool:
+        by_round = zip(*pool.map(offer, range(threads)), strict=True)
+        assert [sum(passed) for passed in by_round] == [1] * rounds
+    assert gate.last("run") == rounds
+
+
+def test_accepted_numbers_only_rise() -> None:
+    """GAT-24, GAT-28: whatever threads accept, take back and seed, last never falls below a seed.
+
+    Each thread takes back half of what it accepted, so that releases race with accepts and seeds.
+    """
+    gate = SeqGate()
+    seeded = [0]
+
+    def churn(thread: int) -> int:
+        kept = 0
+        for seq in range(thread + 1, 2000, 4):
+            if accepts(gate, seq):
+                if seq % 2 or not gate.release("run", seq):
+                    kept = seq
+            elif seq % 50 == thread:
+                gate.seed("run", seq)
+                seeded[0] = max(seeded[0], seq)
+            assert gate.last("run") >= kept
+        return kept
+
+    with ThreadPoolExecutor(4) as pool:
+        kept = list(pool.map(churn, range(4)))
+    assert gate.last("run") >= max(*kept, seeded[0])
