@@ -1,7 +1,7 @@
 """What an armed process does at a crash point: count, write the trace, stop if ordered.
 
-Loaded only by `harness.points.arm`. The trace line is on its way to the file, in one ``write``,
-before the process stops, so a supervisor that sees the stop can read which hit it is.
+Never loaded in a process that is not to be armed. The trace line is on its way to the file, in one
+``write``, before the process stops, so a supervisor that sees the stop can read which hit it is.
 """
 
 from __future__ import annotations
@@ -11,8 +11,12 @@ import os
 import signal
 import threading
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,29 +36,52 @@ class Stop:
     ordinal: int = 0
 
 
+class _StopFields(TypedDict):
+    label: str
+    key: str
+    value: str
+    ordinal: int
+
+
+class _Orders(TypedDict):
+    trace: str
+    stops: list[_StopFields]
+
+
 class Armed:
-    """The armed state of this process.
+    """The armed state of a process.
 
     Args:
-        orders_path: Path of the orders file (see `harness.points.arm`).
+        trace: Path of the file to which every hit is written.
+        stops: Where to stop until the process has been stopped for the first time.
+        orders: Path of a file with later orders. It is read each time the process was stopped and
+            goes on, so a supervisor can change them while the process stands still.
     """
 
-    def __init__(self, orders_path: str) -> None:
-        self._orders_path = Path(orders_path)
+    def __init__(self, trace: str, stops: Sequence[Stop], orders: str) -> None:
+        self._orders = orders
         self._lock = threading.Lock()
         self._label_hits: Counter[str] = Counter()
         self._context_hits: Counter[tuple[str, str, str]] = Counter()
-        trace = self._read_orders()
         self._trace_fd = os.open(trace, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC)
+        self._obey(stops)
 
-    def _read_orders(self) -> str:
-        orders = json.loads(self._orders_path.read_text(encoding="utf-8"))
-        stops = [Stop(**stop) for stop in orders["stops"]]
-        self._every = [stop for stop in stops if stop.label == "*"]
+    @classmethod
+    def from_file(cls, orders: str) -> Armed:
+        """Read first orders from a file, as a program does that was started with ``exec``.
+
+        Args:
+            orders: Path of a JSON file ``{"trace": PATH, "stops": [...]}``. A stop is an object
+                with the fields of `Stop`.
+        """
+        first = _read(orders)
+        return cls(first["trace"], _stops(first), orders)
+
+    def _obey(self, stops: Sequence[Stop]) -> None:
+        self._every = any(stop.label == "*" for stop in stops)
         self._stops: dict[str, list[Stop]] = {}
         for stop in stops:
             self._stops.setdefault(stop.label, []).append(stop)
-        return str(orders["trace"])
 
     def hit(self, label: str, context: dict[str, object]) -> None:
         """Count a hit, write it to the trace, and stop the process if it was ordered here.
@@ -70,7 +97,7 @@ class Armed:
             for key, value in texts.items():
                 self._context_hits[label, key, value] += 1
                 hits[key] = self._context_hits[label, key, value]
-            stopping = bool(self._every) or any(
+            stopping = self._every or any(
                 self._meets(stop, texts, hits) for stop in self._stops.get(label, ())
             )
             line = {"label": label, "context": texts, "hits": hits, "stop": stopping}
@@ -80,10 +107,30 @@ class Armed:
             # the calling thread goes no further; SIGSTOP then stops the whole process.
             signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
             with self._lock:
-                self._read_orders()
+                self._obey(_stops(_read(self._orders)))
 
     @staticmethod
     def _meets(stop: Stop, texts: dict[str, str], hits: dict[str, int]) -> bool:
         if stop.key and texts.get(stop.key) != stop.value:
             return False
         return stop.ordinal in (0, hits[stop.key])
+
+
+def write_orders(path: str, trace: str, stops: Sequence[Stop]) -> None:
+    """Write an orders file.
+
+    Args:
+        path: Where.
+        trace: Path of the file to which every hit is written.
+        stops: Where to stop.
+    """
+    text = json.dumps({"trace": trace, "stops": [asdict(stop) for stop in stops]})
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def _read(path: str) -> _Orders:
+    return cast("_Orders", json.loads(Path(path).read_text(encoding="utf-8")))
+
+
+def _stops(orders: _Orders) -> list[Stop]:
+    return [Stop(**stop) for stop in orders["stops"]]

@@ -9,30 +9,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+from rich.console import Console
+
 from harness import __version__
+from harness.catalogue import scan
 from harness.errors import HarnessError, UnknownNameError, UsageError
+from harness.explore.executor import Executor
+from harness.explore.matrix import check_schedule, run_matrix
+from harness.explore.tiers import TIERS
 from harness.outcome import ExitCode, exit_code
-
-try:
-    import click
-    from rich.console import Console
-
-    from harness.catalogue import scan
-    from harness.explore.executor import Executor
-    from harness.explore.matrix import check_schedule, run_matrix
-    from harness.explore.tiers import TIERS
-    from harness.record import RunFacts, new_run_dir, write_record
-    from harness.registry import DEFAULT, judged_by, load, select
-    from harness.render.progress import ProgressBar
-    from harness.render.summary import print_summary
-    from harness.reproduce import read_failure, run_again
-    from harness.schedule import Schedule, parse
-    from harness.workspace import default_root
-except ModuleNotFoundError as missing:
-    sys.stderr.write(
-        f"crash-harness: {missing.name} is not installed; install crash-harness[runner]\n"
-    )
-    raise SystemExit(ExitCode.USAGE) from None
+from harness.record import RunFacts, new_run_dir, write_record
+from harness.registry import DEFAULT, judged_by, load, select
+from harness.render.progress import ProgressBar
+from harness.render.summary import print_summary
+from harness.reproduce import read_failure, run_again
+from harness.schedule import Schedule, parse
+from harness.workspace import default_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -242,7 +235,3 @@ def main() -> None:
     except HarnessError as error:
         sys.stderr.write(f"crash-harness: the harness failed: {error}\n")
         raise SystemExit(ExitCode.HARNESS) from None
-
-
-if __name__ == "__main__":
-    main()

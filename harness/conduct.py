@@ -12,6 +12,7 @@ from harness.result import ExperimentResult, Fired, LifeTrace, Verdict, Violatio
 from harness.rig import RestartError
 
 if TYPE_CHECKING:
+    from harness.again import KnownRestarts
     from harness.oracles.oracle import Evidence
     from harness.rig import Halt, Rig
     from harness.schedule import Schedule, Strike
@@ -34,12 +35,16 @@ class EndedError(HarnessError):
         return type(self), (self.verdict, self.note)
 
 
-def conduct(rig: Rig, schedule: Schedule, *, digests: bool = False) -> ExperimentResult:
+def conduct(
+    rig: Rig, schedule: Schedule, known: KnownRestarts | None = None, *, digests: bool = False
+) -> ExperimentResult:
     """Run a schedule and judge the outcome.
 
     Args:
         rig: A new rig; it is not closed.
         schedule: The strikes; empty for the control leg.
+        known: Second restarts from equal states; they can spare one, and never make a verdict
+            that is not `HELD`: that takes a second restart of its own.
         digests: Whether to work out the digest of every crash image.
 
     Returns:
@@ -54,13 +59,14 @@ def conduct(rig: Rig, schedule: Schedule, *, digests: bool = False) -> Experimen
                 _strike(rig, number, strike)
                 fired.append(Fired(strike.moment, number))
         settle(rig)
-        verdict, violations, note = judge(rig, rig.gather())
+        verdict, violations, note = judge(rig, rig.gather(known))
     except EndedError as end:
         verdict, note = end.verdict, end.note
     except DeadlineError as error:
         verdict, note = Verdict.HUNG, str(error)
     except (ForeignStopError, RestartError) as error:
         verdict, note = Verdict.WRONG_DEATH, str(error)
+    rig.save()
     return ExperimentResult(
         scenario=rig.scenario.name,
         schedule=schedule,

@@ -25,7 +25,10 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
 def image_digest(image: Image) -> str:
-    """Return the digest of an image's ``worker/`` and ``world/``, in hexadecimal."""
+    """Return the digest of the ``worker/`` and ``world/`` of an image, or of a workspace at rest.
+
+    Sockets and pipes do not count.
+    """
     return hashlib.sha256("\n".join(_lines(image.path)).encode()).hexdigest()
 
 
@@ -39,7 +42,10 @@ def _lines(root: Path) -> Iterator[str]:
 
 def _files(directory: Path) -> Iterator[Path]:
     for folder, _, names in os.walk(directory):
-        yield from (Path(folder, name) for name in names)
+        for name in names:
+            path = Path(folder, name)
+            if path.is_file() or path.is_symlink():
+                yield path
 
 
 def _content(path: Path) -> str:
@@ -52,14 +58,21 @@ def _content(path: Path) -> str:
 
 
 def _rows(path: Path) -> str:
-    # Reading a database in WAL mode writes beside it, and an image never changes: read a copy.
-    with tempfile.TemporaryDirectory(dir=path.parent.parent.parent) as scratch:
-        for suffix in ("", "-wal", "-journal"):
-            source = path.with_name(path.name + suffix)
+    sides = [path.with_name(path.name + suffix) for suffix in ("-wal", "-journal")]
+    if not any(side.exists() and side.stat().st_size for side in sides):
+        # Nothing lies beside it, so the file is all there is, and nobody writes.
+        return _dump(f"{path.absolute().as_uri()}?immutable=1")
+    # Reading such a database writes beside it, and an image never changes: read a copy.
+    with tempfile.TemporaryDirectory(prefix="durable-") as scratch:
+        for source in (path, *sides):
             if source.exists():
-                shutil.copyfile(source, Path(scratch, "db" + suffix))
-        summary = hashlib.sha256()
-        with closing(sqlite3.connect(Path(scratch, "db"))) as database:
-            for statement in database.iterdump():
-                summary.update(statement.encode())
-        return summary.hexdigest()
+                shutil.copyfile(source, Path(scratch, source.name))
+        return _dump(Path(scratch, path.name).as_uri())
+
+
+def _dump(uri: str) -> str:
+    summary = hashlib.sha256()
+    with closing(sqlite3.connect(uri, uri=True)) as database:
+        for statement in database.iterdump():
+            summary.update(statement.encode())
+    return summary.hexdigest()

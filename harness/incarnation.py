@@ -1,7 +1,7 @@
 """One process life of the worker, from its fork to its proved death.
 
-An incarnation is forked standing still. From then on it is *stopped*, *running* or *dead*; each
-step asserts the state it starts from. Only its supervisor, which is its parent, moves it.
+An incarnation begins standing still. It is *stopped*, *running* or *dead*; each step asserts the
+state it starts from. Only its supervisor, which is its parent, moves it.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ import signal
 import sys
 import time
 import traceback
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness import points
+from harness.armed import Armed, write_orders
 from harness.errors import DeadlineError, HarnessError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from harness.armed import Stop
     from harness.scenario import Site
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 PR_SET_PDEATHSIG = 1
 _EXIT_ERROR = 1
+_CHUNK = 1 << 16
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -111,33 +113,47 @@ class Incarnation:
 
     def __init__(self, worker: Callable[[Site], None], site: Site, control_dir: Path) -> None:
         self.number = site.incarnation
-        self._orders_path = control_dir / f"{site.incarnation}.orders.json"
-        self._trace_path = control_dir / f"{site.incarnation}.trace.ndjson"
-        self._output_path = control_dir / f"{site.incarnation}.output.txt"
-        self._trace_read = 0
+        stem = str(control_dir / str(site.incarnation))
+        self._orders_path = f"{stem}.orders.json"
+        self._trace_path = f"{stem}.trace.ndjson"
+        self._output_path = f"{stem}.output.txt"
+        self._trace_fd = -1
+        self._trace_rest = b""
         self.hits: list[Hit] = []
         self.death: Death | None = None
-        self._write_orders(())
-        parent = os.getpid()
-        self.pid = os.fork()
-        if self.pid == 0:
-            _live(worker, site, self._orders_path, self._output_path, parent)
-        self._pidfd = os.pidfd_open(self.pid)
-        self.state = State.RUNNING
-        self._wait(f"incarnation {self.number} to stand ready", 10.0)
-        if self.state is not State.STOPPED:
-            raise HarnessError(f"incarnation {self.number} died at its fork: {self.death}")
+        self.state = State.STOPPED
+        self._pid = 0
+        self._pidfd = -1
+        self._life = (worker, site)
+
+    @property
+    def has_run(self) -> bool:
+        """Whether it has been let run: only then is there a process."""
+        return self._pid > 0
 
     def resume(self, stops: Sequence[Stop]) -> None:
         """Let it run; where it is to stop next is settled before it goes on.
+
+        The process is forked when it is let run for the first time: until then there is nothing
+        that could be seen of it.
 
         Args:
             stops: Where to stop.
         """
         self._require(State.STOPPED)
-        self._write_orders(stops)
         self.state = State.RUNNING
-        signal.pidfd_send_signal(self._pidfd, signal.SIGCONT)
+        if self.has_run:
+            write_orders(self._orders_path, self._trace_path, stops)
+            signal.pidfd_send_signal(self._pidfd, signal.SIGCONT)
+            return
+        self._trace_fd = os.open(self._trace_path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        parent = os.getpid()
+        self._pid = os.fork()
+        if self._pid == 0:
+            worker, site = self._life
+            armed = Armed(self._trace_path, stops, self._orders_path)
+            _live(worker, site, armed, self._output_path, parent)
+        self._pidfd = os.pidfd_open(self._pid)
 
     def wait(self, what: str, deadline_s: float) -> Hit | None:
         """Wait until it stops at an ordered point or dies.
@@ -171,18 +187,27 @@ class Incarnation:
         Returns:
             How it died. SIGKILL is proved by the wait status; anything else means that it had
             already ended otherwise.
+
+        Raises:
+            HarnessError: It has never been let run.
+            DeadlineError: No wait status came in time.
         """
+        if not self.has_run:
+            raise HarnessError(f"incarnation {self.number} has not run, so it cannot be killed")
         if self.death is None:
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
         while self.death is None:
             self._wait(f"death of incarnation {self.number}", deadline_s)
-        self._read_trace()
+        if self._trace_fd >= 0:
+            self._read_trace()
+            os.close(self._trace_fd)
+            self._trace_fd = -1
         return self.death
 
     def output(self, limit_bytes: int = 4000) -> str:
         """Return the end of what it wrote to standard output and error."""
-        with self._output_path.open("rb") as file:
-            file.seek(max(0, self._output_path.stat().st_size - limit_bytes))
+        with Path(self._output_path).open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - limit_bytes))
             return file.read().decode(errors="replace")
 
     def _require(self, state: State) -> None:
@@ -191,19 +216,11 @@ class Incarnation:
                 f"incarnation {self.number} is {self.state.value}, not {state.value}"
             )
 
-    def _write_orders(self, stops: Sequence[Stop]) -> None:
-        orders = {"trace": str(self._trace_path), "stops": [asdict(stop) for stop in stops]}
-        self._orders_path.write_text(json.dumps(orders), encoding="utf-8")
-
     def _read_trace(self) -> None:
-        try:
-            with self._trace_path.open("rb") as file:
-                file.seek(self._trace_read)
-                new = file.read()
-        except FileNotFoundError:
-            return
-        self._trace_read += len(new)
-        self.hits.extend(Hit(**json.loads(line)) for line in new.splitlines())
+        while new := os.read(self._trace_fd, _CHUNK):
+            self._trace_rest += new
+        *lines, self._trace_rest = self._trace_rest.split(b"\n")
+        self.hits.extend(Hit(**json.loads(line)) for line in lines)
 
     def _wait(self, what: str, deadline_s: float) -> None:
         """Wait until it stops or dies.
@@ -213,7 +230,7 @@ class Incarnation:
         """
         end = time.monotonic() + deadline_s
         while True:
-            pid, status = os.waitpid(self.pid, os.WUNTRACED | os.WNOHANG)
+            pid, status = os.waitpid(self._pid, os.WUNTRACED | os.WNOHANG)
             if pid:
                 self._settle(status)
                 return
@@ -248,23 +265,19 @@ def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
 
 
 def _live(
-    worker: Callable[[Site], None], site: Site, orders: Path, output: Path, parent: int
+    worker: Callable[[Site], None], site: Site, armed: Armed, output: str, parent: int
 ) -> None:
     """Be the incarnation; never returns."""
     code = _EXIT_ERROR
     try:
         die_with_parent(parent)
-        os.setsid()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        out = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        null = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(null, 0)
-        os.dup2(out, 1)
-        os.dup2(out, 2)
-        os.kill(os.getpid(), signal.SIGSTOP)
-        points.arm(str(orders))
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), 1)
+        os.dup2(1, 2)
+        points.arm(armed.hit)
         worker(site)
         code = 0
     except SystemExit as end:

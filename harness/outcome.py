@@ -131,7 +131,8 @@ class Outcome:
         broken = [r for r in self.results if r.verdict is Verdict.BROKEN]
         pin = self.scenario.pin
         if pin.outcome == "holds":
-            return f"{len(broken)} experiments broke a promise" if broken else ""
+            count = f"{len(broken)} experiment{'s' * (len(broken) != 1)}"
+            return f"{count} broke a promise" if broken else ""
         if not self.whole or any(pin.oracle in result.oracles for result in broken):
             return ""
         others = sorted({name for result in broken for name in result.oracles})

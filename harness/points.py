@@ -70,16 +70,12 @@ def armed() -> bool:
     return _hook is not None
 
 
-def arm(orders_path: str) -> None:
-    """Arm every point of this process with the orders in a file.
-
-    The file is JSON: ``{"trace": PATH, "stops": [...]}``. A stop is an object with ``label``, and
-    optionally ``key`` and ``value`` (context) and ``ordinal`` (default: every hit). It is read now
-    and again each time the process was stopped and goes on, so that a supervisor can change it
-    while the process stands still.
+def arm(hook: Hook) -> None:
+    """Arm every point of this process.
 
     Args:
-        orders_path: Path of the orders file.
+        hook: Called with the label and the context of each hit, in the thread that hits it;
+            `harness.armed.Armed.hit` is the one that obeys a supervisor.
 
     Raises:
         ArmingRefusedError: ``CRASH_HARNESS_ARM`` is not ``1``, or the process is armed already.
@@ -91,10 +87,10 @@ def arm(orders_path: str) -> None:
         )
     if _hook is not None:
         raise ArmingRefusedError("crash points are armed already in this process")
-    from harness.armed import Armed  # noqa: PLC0415 - never loaded while disarmed
-
-    _hook = Armed(orders_path).hit
+    _hook = hook
 
 
 if ORDERS in os.environ:
-    arm(os.environ[ORDERS])
+    from harness.armed import Armed  # never loaded while disarmed
+
+    arm(Armed.from_file(os.environ[ORDERS]).hit)

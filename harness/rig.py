@@ -9,21 +9,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.again import Again
 from harness.armed import Stop
+from harness.durable import image_digest
 from harness.errors import HarnessError
 from harness.incarnation import State
 from harness.oracles.oracle import Evidence, Life
 from harness.scenario import Site
-from harness.workspace import Image, Workspace
+from harness.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from harness.again import KnownRestarts
     from harness.incarnation import Death, Hit, Incarnation
     from harness.scenario import Scenario
     from harness.schedule import Moment
     from harness.supervisor import Supervisor
     from harness.workload import Command
+    from harness.workspace import Image
     from harness.world.client import World
 
 IDENTITY = "worker-1"
@@ -73,9 +78,10 @@ class Rig:
         self._incarnations: dict[int, Incarnation] = {}
         self._before: dict[int, Image] = {}
         self._lives: dict[int, Life] = {}
-        self._last_image = Image(self.workspace.images_dir / "0-start")
+        self._last_image = self.workspace.new_image("0-start")
         self._last_image.worker_dir.mkdir(parents=True)
         self._last_image.world_dir.mkdir()
+        self._unsaved: Image | None = None
 
     @property
     def lives(self) -> tuple[Life, ...]:
@@ -100,7 +106,7 @@ class Rig:
         )
 
     def start(self, identity: str = "same") -> int:
-        """Fork an incarnation; it stands still.
+        """Start an incarnation; it stands still.
 
         Args:
             identity: ``"same"`` for the worker's own identity, or another one.
@@ -119,6 +125,7 @@ class Rig:
     def run_until(self, number: int, moment: Moment) -> Halt:
         """Let an incarnation run until a moment, until it is quiet, or until it dies."""
         stop = Stop(moment.label, moment.key, moment.value, moment.ordinal)
+        self.save()
         self._incarnations[number].resume((stop, *self._quiet_stop))
         return self._wait(number, str(moment))
 
@@ -130,6 +137,7 @@ class Rig:
 
     def resume(self, number: int) -> None:
         """Let an incarnation go on, and do not wait for it; it stops again when it is quiet."""
+        self.save()
         self._incarnations[number].resume(self._quiet_stop)
 
     def kill(self, number: int) -> Death:
@@ -142,23 +150,37 @@ class Rig:
 
     def offer(self, command: Command) -> None:
         """Offer one more command."""
+        self.save()
         self._offered = (*self._offered, command)
         if self._world is not None:
             self._world.offer(command)
 
     def image(self, name: str) -> Image:
         """Take an image of what is durable now."""
-        snapshot = self._world.snapshot if self._world is not None else None
-        return self.workspace.image(name, snapshot)
+        taken = self.workspace.new_image(name)
+        self.workspace.copy_to(taken, self._snapshot)
+        return taken
+
+    def save(self) -> None:
+        """Make the image of the last incarnation's end, before anything changes.
+
+        It is put off until then, because the last image of all need not be a copy.
+        """
+        if self._unsaved is not None:
+            self.workspace.copy_to(self._unsaved, self._snapshot)
+            self._unsaved = None
 
     def output(self, number: int) -> str:
         """Return the end of what an incarnation wrote."""
         return self._incarnations[number].output()
 
-    def gather(self) -> Evidence:
+    def gather(self, known: KnownRestarts | None = None) -> Evidence:
         """Restart the quiet worker once more, offer the fresh command, end it, and gather.
 
         The last incarnation so far must have become quiet without a fault.
+
+        Args:
+            known: Second restarts from equal states, to be used and added to.
 
         Raises:
             HarnessError: An incarnation is still alive, or none has run.
@@ -166,19 +188,48 @@ class Rig:
         """
         if self.alive or not self._lives:
             raise HarnessError("gather evidence when the last incarnation has become quiet")
-        struck = self.lives[:-1]
-        recovered = self.lives[-1]
+        struck, recovered = self.lives[:-1], self.lives[-1]
+        survivors = self._supervisor.survivors()
+        again = self._known_again(known) if known is not None else self._run_again()
+        return Evidence(
+            workload=self.workload,
+            struck=struck,
+            recovered=recovered,
+            again=again.life,
+            unchanged=again.unchanged,
+            survivors=tuple(dict.fromkeys((*survivors, *again.survivors))),
+        )
+
+    def _known_again(self, known: KnownRestarts) -> Again:
+        state = (
+            self.scenario.name,
+            self.seed,
+            len(self._incarnations) + 1,
+            image_digest(self.workspace),
+        )
+        again = known.find(state)
+        if again is None:
+            return known.keep(state, self._run_again())
+        if self._unsaved is not None:
+            self.workspace.move_to(self._unsaved, self._snapshot)
+            self._unsaved = None
+        return again
+
+    def _run_again(self) -> Again:
         number = self.start()
         self._must_be_quiet(number, "started again")
-        unchanged = self.image(f"{number}-unchanged")
+        ended = number not in self.alive
+        self.save()
+        unchanged = self._last_image if ended else self.image(f"{number}-unchanged")
         self.offer(self.workload.fresh)
-        if number not in self.alive:
-            number = self._restart_for_fresh()
-        else:
-            self._must_be_quiet(number, f"offered command {self.workload.fresh.command_id!r}")
+        if ended:
+            # Only a start shows a fresh command to a worker that ends by itself.
+            number = self.start()
+        self._must_be_quiet(number, f"offered command {self.workload.fresh.command_id!r}")
+        if not ended:
             self.kill(number)
-        survivors = self._supervisor.survivors()
-        return Evidence(self.workload, struck, recovered, self._lives[number], unchanged, survivors)
+        self.save()
+        return Again(self._lives[number], unchanged, self._supervisor.survivors())
 
     def close(self) -> None:
         """End everything and delete the workspace."""
@@ -186,12 +237,6 @@ class Rig:
         if self._world is not None:
             self._world.close_stage()
         self.workspace.remove()
-
-    def _restart_for_fresh(self) -> int:
-        """Start a worker that ends by itself once more, because only a start sees new commands."""
-        number = self.start()
-        self._must_be_quiet(number, f"offered command {self.workload.fresh.command_id!r}")
-        return number
 
     def _must_be_quiet(self, number: int, when: str) -> None:
         halt = self.run_until_quiet(number)
@@ -211,8 +256,13 @@ class Rig:
         self._close(number, death)
         return Halt(None, death, quiet=death.clean and not self.scenario.quiet_at)
 
+    @property
+    def _snapshot(self) -> Callable[[Path], None] | None:
+        return self._world.snapshot if self._world is not None else None
+
     def _close(self, number: int, death: Death) -> None:
-        image = self.image(f"{number}-end")
+        self.save()
+        image = self._unsaved = self.workspace.new_image(f"{number}-end")
         hits = tuple(self._incarnations[number].hits)
         self._lives[number] = Life(number, hits, death, self._before[number], image)
         self._last_image = image

@@ -11,10 +11,7 @@ import gc
 import os
 import signal
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-import psutil
 
 from harness import points
 from harness.errors import HarnessError
@@ -22,6 +19,7 @@ from harness.incarnation import Incarnation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from harness.scenario import Site
 
@@ -35,6 +33,7 @@ class Supervisor:
         os.environ[points.SWITCH] = "1"
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self._listed = f"/proc/self/task/{threading.get_native_id()}/children"
         self._spared: set[int] = set()
         self._incarnations: list[Incarnation] = []
 
@@ -58,7 +57,7 @@ class Supervisor:
         gc.freeze()
 
     def start(self, worker: Callable[[Site], None], site: Site, control_dir: Path) -> Incarnation:
-        """Fork an incarnation; it stands still until it is told to run."""
+        """Make an incarnation; it stands still until it is told to run."""
         incarnation = Incarnation(worker, site, control_dir)
         self._incarnations.append(incarnation)
         return incarnation
@@ -69,16 +68,16 @@ class Supervisor:
         The kernel's list of children is read first; the process table is searched only when there
         is something to find.
         """
-        alive = {i.pid for i in self._incarnations if i.death is None}
         if not self._children() - self._spared:
             return ()
+        import psutil  # noqa: PLC0415 - not before it is needed: imports make forks slower
+
         found = []
         for process in psutil.Process().children(recursive=True):
             if process.pid in self._spared or self._spared & {p.pid for p in process.parents()}:
                 continue
             try:
-                kind = "incarnation" if process.pid in alive else "process"
-                found.append(f"{kind} {process.name()!r}: {' '.join(process.cmdline())[:200]}")
+                found.append(f"{process.name()!r}: {' '.join(process.cmdline())[:200]}")
             except psutil.Error:
                 continue
         return tuple(sorted(found))
@@ -86,18 +85,20 @@ class Supervisor:
     def clear(self) -> None:
         """Kill and reap everything below this process but what is spared."""
         for incarnation in self._incarnations:
-            incarnation.kill()
+            if incarnation.has_run:
+                incarnation.kill()
         self._incarnations.clear()
         while strays := self._children() - self._spared:
             for pid in strays:
                 _end(pid)
 
-    @staticmethod
-    def _children() -> set[int]:
-        listed = Path(f"/proc/self/task/{threading.get_native_id()}/children")
+    def _children(self) -> set[int]:
         try:
-            return {int(pid) for pid in listed.read_text(encoding="ascii").split()}
+            with open(self._listed, encoding="ascii") as file:  # noqa: PTH123 - twice a life
+                return {int(pid) for pid in file.read().split()}
         except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN
+            import psutil  # noqa: PLC0415
+
             return {process.pid for process in psutil.Process().children()}
 
 

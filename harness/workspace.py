@@ -76,25 +76,43 @@ class Workspace(Image):
         for directory in (path, self.worker_dir, self.world_dir, self.control_dir, self.images_dir):
             directory.mkdir()
 
-    def image(self, name: str, snapshot_world: Callable[[Path], None] | None = None) -> Image:
-        """Copy the durable state.
+    def new_image(self, name: str) -> Image:
+        """Return where an image will be; `copy_to` or `move_to` makes it."""
+        return Image(self.images_dir / name)
+
+    def copy_to(self, image: Image, snapshot_world: Callable[[Path], None] | None = None) -> None:
+        """Copy the durable state; the image never changes afterwards.
 
         Args:
-            name: Name of the image, unique in the experiment.
+            image: A new image.
             snapshot_world: Copies ``world/`` consistently to a path while its services run; a
                 plain copy when absent.
-
-        Returns:
-            The image; it never changes afterwards.
         """
-        taken = Image(self.images_dir / name)
-        taken.path.mkdir()
-        copy_files(self.worker_dir, taken.worker_dir)
+        image.path.mkdir()
+        copy_files(self.worker_dir, image.worker_dir)
+        self._world_to(image, snapshot_world, copy_files)
+
+    def move_to(self, image: Image, snapshot_world: Callable[[Path], None] | None = None) -> None:
+        """Make an image of the durable state when nothing will touch it any more, by moving it.
+
+        Args:
+            image: A new image.
+            snapshot_world: As for `copy_to`.
+        """
+        image.path.mkdir()
+        self.worker_dir.rename(image.worker_dir)
+        self._world_to(image, snapshot_world, Path.rename)
+
+    def _world_to(
+        self,
+        image: Image,
+        snapshot_world: Callable[[Path], None] | None,
+        plainly: Callable[[Path, Path], object],
+    ) -> None:
         if snapshot_world:
-            snapshot_world(taken.world_dir)
+            snapshot_world(image.world_dir)
         else:
-            copy_files(self.world_dir, taken.world_dir)
-        return taken
+            plainly(self.world_dir, image.world_dir)
 
     def remove(self) -> None:
         """Delete the workspace with everything in it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing.connection
+import os
 from collections import deque
 from typing import TYPE_CHECKING, Self, cast
 
@@ -31,7 +32,8 @@ class Executor:
 
     def __init__(self, lanes: int, root: Path, keep: Path | None = None) -> None:
         self._keep = keep
-        self._lanes = [Lane(root) for _ in range(lanes)]
+        cores = sorted(os.sched_getaffinity(0))
+        self._lanes = [Lane(root, cores[number % len(cores)]) for number in range(lanes)]
 
     def __enter__(self) -> Self:
         return self

@@ -1,0 +1,1 @@
+"""Measured claims: each benchmark measures both sides in one run and prints a ratio."""

@@ -1,0 +1,31 @@
+"""Entry of the command ``crash-harness`` and of ``python -m harness``.
+
+A spawned lane imports this module once more, as it does with every main module, and what a lane
+has imported makes each of its forks slower: so the command itself is imported when it is called.
+"""
+
+from __future__ import annotations
+
+import sys
+
+USAGE = 2
+
+
+def main() -> None:
+    """Run the command.
+
+    Raises:
+        SystemExit: Always, with the exit code.
+    """
+    try:
+        from harness.cli import main as run  # noqa: PLC0415 - see the module's docstring
+    except ModuleNotFoundError as missing:
+        sys.stderr.write(
+            f"crash-harness: {missing.name} is not installed; install crash-harness[runner]\n"
+        )
+        raise SystemExit(USAGE) from None
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+"""The verbs of an experiment, one by one, on small workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.errors import DeadlineError, HarnessError, UsageError
+from harness.experiment import Experiment, NotHeldError
+from harness.incarnation import Death
+from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice
+from harness.oracles.processes import NoSurvivors
+from harness.points import crash_point
+from harness.result import Verdict
+from harness.scenario import Scenario, Site
+from harness.workload import Command, Workload
+from harness.world.ledger import EffectLedger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def charging(site: Site) -> None:
+    """Charge each order unless the ledger has it: right alone, wrong beside a second one."""
+    ledger = EffectLedger(site.world_dir)
+    for order in site.offered:
+        known = order.command_id in {effect.key for effect in ledger.effects()}
+        crash_point("effect.charge.before", order=order.command_id)
+        if not known:
+            ledger.record("charge", order.command_id, str(site.incarnation))
+        crash_point("effect.charge.after", order=order.command_id)
+
+
+def failing(_site: Site) -> None:
+    """Fail before anything is done."""
+    sys.stdout.write("about to fail\n")
+    raise ValueError("no such order")
+
+
+def endless(_site: Site) -> None:
+    """Never end and never become quiet."""
+    crash_point("wait.begin.before")
+    threading.Event().wait()
+
+
+def self_stopping(_site: Site) -> None:
+    """Stop without having been ordered to."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def leaving_a_child(site: Site) -> None:
+    """Start a process of its own session and leave it behind."""
+    charging(site)
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+
+
+def orders(_seed: int) -> Workload:
+    """Ask for two orders."""
+    return Workload((Command("o1"), Command("o2")), fresh=Command("o3"))
+
+
+def scenario(worker: Callable[[Site], None]) -> Scenario:
+    """Return a scenario with a worker."""
+    return Scenario(
+        name=worker.__name__.replace("_", "-"),
+        worker=worker,
+        workload=orders,
+        oracles=(NoEffectTwice(), EveryCommandHasEffect("charge"), NoSurvivors()),
+    )
+
+
+def test_run_until_stops_at_the_moment_and_nothing_has_happened_after_it() -> None:
+    """Design, the one mechanism: the calling thread goes no further than its point."""
+    with Experiment(scenario(charging)) as x:
+        a = x.start()
+        halt = a.run_until("effect.charge.before[order=o2]")
+        assert halt.hit is not None
+        assert halt.hit.label == "effect.charge.before"
+        assert halt.hit.context == {"order": "o2"}
+        assert halt.hit.hits == {"": 2, "order": 1}
+        assert [e.key for e in EffectLedger(x.world_dir).effects()] == ["o1"]
+        halt = a.run_until("effect.charge.after[order=o2]")
+        assert halt.hit is not None
+        assert [e.key for e in EffectLedger(x.world_dir).effects()] == ["o1", "o2"]
+
+
+def test_kill_is_proved_and_recovery_holds() -> None:
+    """Rule 1: the death comes from the wait status; the experiment then holds."""
+    with Experiment(scenario(charging)) as x:
+        a = x.start()
+        a.run_until("effect.charge.after")
+        death = a.kill()
+        assert death == Death(signal.SIGKILL, -1)
+        assert death.killed
+        x.settle()
+        x.check().raise_if_not_held()
+
+
+def test_zombie_acts_after_its_successor() -> None:
+    """Design, the verbs: a frozen first instance wakes up after the second has done the work.
+
+    The worker looks before it charges, so the zombie, which looked long ago, charges twice: a
+    fault that no crash shows.
+    """
+    with Experiment(scenario(charging)) as x:
+        a = x.start()
+        a.run_until("effect.charge.before")
+        b = x.start(identity="same")
+        assert b.run_until_quiet().quiet
+        a.resume()
+        x.settle()
+        check = x.check()
+    assert check.verdict is Verdict.BROKEN
+    assert [v.message for v in check.violations] == ["charge 'o1' happened 2 times"]
+    with pytest.raises(NotHeldError, match="no-effect-twice: charge 'o1' happened 2 times"):
+        check.raise_if_not_held()
+
+
+def test_moment_that_is_not_reached_is_not_a_hit() -> None:
+    """Trap 1: a worker that ends first is quiet, and no fault has fired."""
+    with Experiment(scenario(charging)) as x:
+        halt = x.start().run_until("effect.charge.before#9")
+    assert halt.hit is None
+    assert halt.quiet
+
+
+def test_worker_that_fails_is_shown_with_its_output() -> None:
+    """Rule 1: another death is no strike; its output is kept."""
+    with Experiment(scenario(failing)) as x:
+        a = x.start()
+        halt = a.run_until_quiet()
+        assert halt.death == Death(0, 1)
+        assert not halt.quiet
+        assert "about to fail" in a.output()
+        assert "ValueError: no such order" in a.output()
+
+
+def test_worker_that_never_becomes_quiet_misses_its_deadline() -> None:
+    """Rule 11: every wait has a deadline, and the message says what was waited for."""
+    hanging = replace(scenario(endless), deadline_s=0.2)
+    with (
+        Experiment(hanging) as x,
+        pytest.raises(DeadlineError, match=r"waited 0\.2 s for the worker to end"),
+    ):
+        x.start().run_until_quiet()
+
+
+def test_stop_from_elsewhere_is_not_taken_for_a_moment() -> None:
+    """Rule 1: a stop that was not ordered is not a moment."""
+    with (
+        Experiment(scenario(self_stopping)) as x,
+        pytest.raises(HarnessError, match="stopped from outside"),
+    ):
+        x.start().run_until("effect.charge.before")
+
+
+def test_process_that_is_left_behind_is_found_and_ended() -> None:
+    """Trap 8: a left-over process is reported, and does not outlive the experiment."""
+    with Experiment(scenario(leaving_a_child)) as x:
+        x.settle()
+        check = x.check()
+    assert {v.oracle for v in check.violations} == {"no-survivors"}
+    assert "time.sleep(600)" in check.violations[0].message
+
+
+def test_crash_image_does_not_change_afterwards() -> None:
+    """Design, crash image: a copy of the workspace at one moment."""
+    with Experiment(scenario(charging)) as x:
+        a = x.start()
+        a.run_until("effect.charge.after")
+        image = x.image("mine")
+        a.run_until_quiet()
+        assert [e.key for e in EffectLedger(image.world_dir).effects()] == ["o1"]
+        assert [e.key for e in EffectLedger(x.world_dir).effects()] == ["o1", "o2"]
+
+
+def test_offered_command_reaches_the_next_incarnation() -> None:
+    """A command can be offered at any time between two lives."""
+    with Experiment(scenario(charging)) as x:
+        x.settle()
+        x.offer(Command("o9"))
+        x.start().run_until_quiet()
+        assert [e.key for e in EffectLedger(x.world_dir).effects()] == ["o1", "o2", "o9"]
+
+
+def test_verbs_out_of_order_are_refused() -> None:
+    """Each step asserts the state it starts from."""
+    with Experiment(scenario(charging)) as x:
+        a = x.start()
+        with pytest.raises(HarnessError, match="has not run, so it cannot be killed"):
+            a.kill()
+        a.run_until_quiet()
+        with pytest.raises(HarnessError, match="is dead, not stopped"):
+            a.resume()
+        with pytest.raises(UsageError, match="expected a label"):
+            a.run_until("Effect")
+    with pytest.raises(HarnessError, match="with statement"):
+        x.start()
+
+
+def test_workspace_is_gone_afterwards() -> None:
+    """An experiment leaves nothing on disk."""
+    with Experiment(scenario(charging)) as x:
+        path = x.worker_dir
+        assert path.is_dir()
+    end = time.monotonic() + 10
+    while path.exists():
+        assert time.monotonic() < end
