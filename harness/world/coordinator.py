@@ -1,11 +1,12 @@
 """The coordinator: gives commands to the worker and hears what became of them.
 
 Its protocol is docs/coordinator.md. Everything that happens is a fact: decided by the books,
-committed to the database, entered into the books, and only then answered.
+committed to the store, entered into the books, and only then answered.
 """
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -15,8 +16,8 @@ from harness.jsontext import canonical
 from harness.workload import ReplyLost
 from harness.world.command_stream import CAUGHT_UP, CommandStream, message
 from harness.world.coordinator_books import Books
-from harness.world.coordinator_db import CoordinatorDb
 from harness.world.coordinator_schema import FILE_NAME
+from harness.world.fact_store import open_store
 from harness.world.facts import (
     ENDING_KINDS,
     Ack,
@@ -27,29 +28,46 @@ from harness.world.facts import (
     Session,
     read_facts,
 )
-from harness.world.incoming import read_fields
+from harness.world.incoming import path_text, read_fields
 from harness.world.replies import ConnectionCut, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from harness.jsontext import JsonObject
     from harness.workload import Command, Exchange
+    from harness.world.fact_store import FactStore
+    from harness.world.facts import Fact
     from harness.world.service import Stage
+
+DATABASE_VARIABLE = "CRASH_HARNESS_COORDINATOR_DB"
+"""Environment variable with the URL of the database of `Coordinator.from_environment`."""
 
 _MOST_DIGITS = 18
 """Of a delivery's number; SQLite's integers end there."""
 
 
 class Coordinator:
-    """The service that `docs/coordinator.md` describes; one instance serves one experiment."""
+    """The service that `docs/coordinator.md` describes; one instance serves one experiment.
 
-    def __init__(self) -> None:
+    Args:
+        database: Where the facts are while it is open, as `harness.world.fact_store.open_store`
+            has it.
+    """
+
+    def __init__(self, database: str = "") -> None:
+        self._database = database
         self._streams: list[CommandStream] = []
         self._stage: Stage
-        self._db: CoordinatorDb
+        self._store: FactStore
         self._books: Books
         self._closed = False
+
+    @classmethod
+    def from_environment(cls) -> Coordinator:
+        """Make a coordinator on the database that `DATABASE_VARIABLE` names, else on SQLite."""
+        return cls(os.environ.get(DATABASE_VARIABLE, ""))
 
     async def open(self, stage: Stage, routes: web.UrlDispatcher) -> None:
         """Open the facts, offer the commands that are not known yet, and add the routes.
@@ -59,16 +77,18 @@ class Coordinator:
             routes: Where the routes go.
 
         Raises:
-            UsageError: A command has the id of another one.
+            UsageError: A command has the id of another one, or there is no such database.
+            HarnessError: The database cannot be opened, or the facts are not in the directory.
         """
-        known = (stage.world_dir / FILE_NAME).exists()
+        exists = (stage.world_dir / FILE_NAME).exists()
+        known = read_facts(stage.world_dir) if exists else CoordinatorFacts()
         self._stage = stage
-        self._books = Books(read_facts(stage.world_dir) if known else CoordinatorFacts())
-        self._db = await CoordinatorDb.open(stage.world_dir)
+        self._books = Books(known)
+        self._store = await open_store(self._database, stage, known)
         try:
             await self._enter_commands(stage.workload.commands)
         except BaseException:
-            await self._db.close()
+            await self._store.close()
             raise
         routes.add_post("/sessions", self._register)
         routes.add_get("/sessions/{session_id}/commands", self._stream, allow_head=False)
@@ -95,6 +115,14 @@ class Coordinator:
             self._streams = streams
             await self._send(streams, (command.command_id,))
 
+    async def snapshot(self, destination: Path) -> None:
+        """Complete a copy of the world's directory by facts that are not in files.
+
+        Args:
+            destination: The copy.
+        """
+        await self._store.snapshot(destination)
+
     async def close(self) -> None:
         """End every stream and close the facts."""
         async with self._stage.writing:
@@ -102,7 +130,7 @@ class Coordinator:
             for stream in self._streams:
                 stream.end()
             self._streams.clear()
-            await self._db.close()
+            await self._store.close()
 
     async def _register(self, request: web.Request) -> web.Response:
         fields = await read_fields(request)
@@ -115,8 +143,7 @@ class Coordinator:
             books = self._books
             session_id = f"session-{len(books.sessions) + 1}"
             session = Session(books.position + 1, session_id, instance_id, name, node_id, inventory)
-            await self._db.add_session(session)
-            books.enter((session,))
+            await self._keep((session,))
             nth = books.count("register", instance_id)
         self._lose("register", instance_id, nth)
         return web.json_response(text=canonical({"session_id": session_id}), status=201)
@@ -146,8 +173,7 @@ class Coordinator:
             books = self._books
             repeated = command_id in books.acknowledged
             ack = Ack(books.position + 1, command_id, session_id, repeated)
-            await self._db.add_ack(ack)
-            books.enter((ack,))
+            await self._keep((ack,))
             nth = books.count("ack", command_id)
         self._lose("ack", command_id, nth)
         return web.Response(status=204)
@@ -167,8 +193,7 @@ class Coordinator:
             receipt = books.receipt(
                 Event(books.position + 1, event_id, session_id, command_id, attempt_id, kind, body)
             )
-            await self._db.add_receipt(receipt)
-            books.enter((receipt,))
+            await self._keep((receipt,))
             if receipt.outcome == "accepted" and kind in ENDING_KINDS:
                 self._stage.ledger.record("command_end", command_id, event_id)
             nth = books.count("event", command_id)
@@ -190,10 +215,9 @@ class Coordinator:
             self._known_session(session_id)
             self._known_command(command_id)
             books = self._books
-            attempt_id = request.match_info["attempt_id"]
+            attempt_id = path_text(request, "attempt_id")
             heartbeat = Heartbeat(books.position + 1, attempt_id, command_id, session_id, progress)
-            await self._db.add_heartbeat(heartbeat)
-            books.enter((heartbeat,))
+            await self._keep((heartbeat,))
             nth = books.count("heartbeat", command_id)
         self._lose("heartbeat", command_id, nth)
         return web.Response(status=204)
@@ -210,6 +234,10 @@ class Coordinator:
         ]
         return web.json_response(text=canonical({"commands": commands}))
 
+    async def _keep(self, facts: Sequence[Fact]) -> None:
+        await self._store.add(facts)
+        self._books.enter(facts)
+
     async def _enter_commands(self, commands: Iterable[Command]) -> bool:
         """Enter those commands that are not known yet; say whether there was one."""
         books = self._books
@@ -221,8 +249,7 @@ class Coordinator:
                 new[command.command_id] = OfferedCommand(position, command.command_id, command.body)
             elif canonical(known.body) != canonical(command.body):
                 raise UsageError(f"command {command.command_id!r} is known with another body")
-        await self._db.add_commands(tuple(new.values()))
-        books.enter(new.values())
+        await self._keep(tuple(new.values()))
         return bool(new)
 
     async def _send(self, streams: Sequence[CommandStream], command_ids: Sequence[str]) -> None:
@@ -236,8 +263,7 @@ class Coordinator:
             for command_id in ([known, known] if known in twice else [known])
         ]
         deliveries = books.deliveries((stream.session_id, known) for stream, known in pairs)
-        await self._db.add_deliveries(deliveries)
-        books.enter(deliveries)
+        await self._keep(deliveries)
         for (stream, command_id), delivery in zip(pairs, deliveries, strict=True):
             stream.put(message(delivery, books.commands[command_id]))
 

@@ -9,7 +9,6 @@ from harness.jsontext import canonical
 from harness.world.facts import (
     ENDING_KINDS,
     Ack,
-    CoordinatorFacts,
     Delivery,
     Event,
     Heartbeat,
@@ -22,9 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harness.workload import Exchange
-
-Fact = OfferedCommand | Session | Delivery | Ack | Receipt | Heartbeat
-"""Something that happened."""
+    from harness.world.facts import CoordinatorFacts, Fact
 
 
 class Books:
@@ -47,15 +44,7 @@ class Books:
         self._exchanges: Counter[tuple[Exchange, str]] = Counter()
         self._number = 0
         self.position = 0
-        before: tuple[tuple[Fact, ...], ...] = (
-            facts.commands,
-            facts.sessions,
-            facts.deliveries,
-            facts.acks,
-            facts.receipts,
-            facts.heartbeats,
-        )
-        for kind in before:
+        for kind in facts.kinds():
             self.enter(kind)
 
     def count(self, exchange: Exchange, key: str) -> int:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from harness.errors import HarnessError
-from harness.world.coordinator_schema import FILE_NAME
+from harness.world.coordinator_schema import FILE_NAME, select
+from harness.world.fact_file import elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -153,6 +154,10 @@ class Heartbeat:
     progress: JsonObject
 
 
+Fact = OfferedCommand | Session | Delivery | Ack | Receipt | Heartbeat
+"""Something that happened."""
+
+
 @dataclass(frozen=True, slots=True)
 class CoordinatorFacts:
     """Everything that the coordinator saw, each kind in the order in which it happened.
@@ -175,12 +180,24 @@ class CoordinatorFacts:
     receipts: tuple[Receipt, ...] = ()
     heartbeats: tuple[Heartbeat, ...] = ()
 
+    def kinds(self) -> tuple[tuple[Fact, ...], ...]:
+        """Return every fact once, those of one kind together. An event is in its receipt."""
+        return (
+            self.commands,
+            self.sessions,
+            self.deliveries,
+            self.acks,
+            self.receipts,
+            self.heartbeats,
+        )
+
 
 def read_facts(world_dir: Path) -> CoordinatorFacts:
     """Read the coordinator's facts at one moment.
 
     The database may be open in another process, closed, or a copy with or without its log. What
-    belongs to a copy is not changed by reading it.
+    belongs to a copy is not changed by reading it. Facts that are in another database than SQLite
+    are in the directory once the coordinator is closed, and in a snapshot of it.
 
     Args:
         world_dir: A workspace's ``world/``, or a copy of it.
@@ -189,11 +206,17 @@ def read_facts(world_dir: Path) -> CoordinatorFacts:
         The facts, all of the same moment.
 
     Raises:
-        HarnessError: There is no coordinator's database, or it cannot be read.
+        HarnessError: There is no coordinator's database, it cannot be read, or the facts are not
+            in the directory now.
     """
     path = world_dir / FILE_NAME
     if not path.is_file():
         raise HarnessError(f"there is no {FILE_NAME} in {world_dir}, so no coordinator's facts")
+    if where := elsewhere(path):
+        raise HarnessError(
+            f"the facts of {world_dir} are in {where}, and here only when the coordinator is closed"
+            " or in a snapshot"
+        )
     try:
         with _readable(path) as uri, closing(_connect(uri)) as db:
             return _read(db)
@@ -225,31 +248,36 @@ def _connect(uri: str) -> sqlite3.Connection:
 
 def _read(db: sqlite3.Connection) -> CoordinatorFacts:
     db.execute("BEGIN")  # One moment for all tables.
-    receipts = _read_receipts(db)
+    receipts = tuple(
+        Receipt(
+            Event(position, event_id, session_id, command_id, attempt_id, kind, _object(body)),
+            outcome,
+        )
+        for (
+            position,
+            outcome,
+            event_id,
+            session_id,
+            command_id,
+            attempt_id,
+            kind,
+            body,
+        ) in db.execute(select("receipts"))
+    )
     return CoordinatorFacts(
         commands=tuple(
             OfferedCommand(position, command_id, _object(body))
-            for position, command_id, body in db.execute(
-                "SELECT position, command_id, body FROM commands ORDER BY position"
-            )
+            for position, command_id, body in db.execute(select("worker_commands"))
         ),
-        deliveries=tuple(
-            Delivery(*row)
-            for row in db.execute(
-                "SELECT position, number, command_id, session_id FROM deliveries ORDER BY position"
-            )
-        ),
+        deliveries=tuple(Delivery(*row) for row in db.execute(select("deliveries"))),
         acks=tuple(
             Ack(position, command_id, session_id, bool(repeated))
-            for position, command_id, session_id, repeated in db.execute(
-                "SELECT position, command_id, session_id, repeated FROM acks ORDER BY position"
-            )
+            for position, command_id, session_id, repeated in db.execute(select("acks"))
         ),
         sessions=tuple(
             Session(position, session_id, instance_id, name, node_id, _object(inventory))
             for position, session_id, instance_id, name, node_id, inventory in db.execute(
-                "SELECT position, session_id, instance_id, name, node_id, inventory"
-                " FROM sessions ORDER BY position"
+                select("sessions")
             )
         ),
         events=tuple(receipt.event for receipt in receipts if receipt.outcome == "accepted"),
@@ -257,24 +285,9 @@ def _read(db: sqlite3.Connection) -> CoordinatorFacts:
         heartbeats=tuple(
             Heartbeat(position, attempt_id, command_id, session_id, _object(progress))
             for position, attempt_id, command_id, session_id, progress in db.execute(
-                "SELECT position, attempt_id, command_id, session_id, progress"
-                " FROM heartbeats ORDER BY position"
+                select("heartbeats")
             )
         ),
-    )
-
-
-def _read_receipts(db: sqlite3.Connection) -> tuple[Receipt, ...]:
-    rows = db.execute(
-        "SELECT position, outcome, event_id, session_id, command_id, attempt_id, kind, body"
-        " FROM receipts ORDER BY position"
-    )
-    return tuple(
-        Receipt(
-            Event(position, event_id, session_id, command_id, attempt_id, kind, _object(body)),
-            outcome,
-        )
-        for position, outcome, event_id, session_id, command_id, attempt_id, kind, body in rows
     )
 
 

@@ -20,6 +20,7 @@ from harness.world.control import (
     Snapshot,
     Stop,
 )
+from harness.world.lasting import Lasting
 from harness.world.running_stage import RunningStage
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class _Host:
         self._pipe = pipe
         self._calls: asyncio.Queue[Call | Failed] = asyncio.Queue()
         self._running: RunningStage | None = None
+        self._lasting = Lasting()
         self._gone = False
 
     async def run(self) -> None:
@@ -107,7 +109,7 @@ class _Host:
             case Open():
                 if self._running is not None:
                     raise HarnessError("the world is open already; close its stage first")
-                self._running = await RunningStage.open(call)
+                self._running = await RunningStage.open(call, self._lasting)
                 return self._running.endpoint
             case Offer(command):
                 await self._required().offer(command)
@@ -116,9 +118,12 @@ class _Host:
             case CloseStage():
                 await self._close(self._required())
             case Stop():
-                if self._running is not None:
-                    async with asyncio.timeout(_LAST_CLOSING_S):
-                        await self._close(self._running)
+                async with asyncio.timeout(_LAST_CLOSING_S):
+                    try:
+                        if self._running is not None:
+                            await self._close(self._running)
+                    finally:
+                        await self._lasting.close()
         return ""
 
     def _required(self) -> RunningStage:

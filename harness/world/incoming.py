@@ -38,11 +38,12 @@ class Fields:
             The string.
 
         Raises:
-            Refused: The field is missing, or is not a non-empty string.
+            Refused: The field is missing, is not a non-empty string, or holds a NUL.
         """
         value = self._value(name)
         if not isinstance(value, str) or not value:
             raise Refused("invalid", f"field {name!r} is not a non-empty string")
+        _refuse_nul(value, f"field {name!r}")
         return value
 
     def object(self, name: str) -> JsonObject:
@@ -66,6 +67,21 @@ class Fields:
         if name not in self._values:
             raise Refused("invalid", f"field {name!r} is missing")
         return self._values[name]
+
+
+def path_text(request: web.Request, name: str) -> str:
+    """Return a variable part of a request's path.
+
+    Args:
+        request: The request.
+        name: Name of the part in the route.
+
+    Raises:
+        Refused: It holds a NUL.
+    """
+    value = request.match_info[name]
+    _refuse_nul(value, f"part {name!r} of the path")
+    return value
 
 
 async def read_fields(request: web.Request) -> Fields:
@@ -99,6 +115,12 @@ async def read_fields(request: web.Request) -> Fields:
     if not isinstance(value, Mapping):
         raise Refused("invalid", "the body is not a JSON object")
     return Fields(value)
+
+
+def _refuse_nul(value: str, what: str) -> None:
+    # PostgreSQL keeps no text with a NUL, and what is refused must not depend on the database.
+    if "\0" in value:
+        raise Refused("invalid", f"{what} holds a NUL")
 
 
 def _refuse_constant(name: str) -> Never:

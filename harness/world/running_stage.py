@@ -11,7 +11,7 @@ from harness.world.control import SOCKET_NAME
 from harness.world.guard import Guard
 from harness.world.incoming import MAX_BODY_BYTES
 from harness.world.ledger import EffectLedger
-from harness.world.service import Stage
+from harness.world.service import KeepsStateElsewhere, Stage
 from harness.world.world_copy import copy_world
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from harness.workload import Command
     from harness.world.control import Open
+    from harness.world.lasting import Lasting
     from harness.world.service import Service
 
 _CLOSING_S = 0.05
@@ -52,17 +53,19 @@ class RunningStage:
         self._services = services
 
     @classmethod
-    async def open(cls, call: Open) -> RunningStage:
+    async def open(cls, call: Open, lasting: Lasting) -> RunningStage:
         """Open services and listen.
 
         Args:
             call: Which services, on which directory, and how they are reached.
+            lasting: What outlives the stage.
 
         Returns:
             The running services; they must be closed.
         """
         call.world_dir.mkdir(parents=True, exist_ok=True)
-        stage = Stage(call.world_dir, call.workload, EffectLedger(call.world_dir))
+        ledger = EffectLedger(call.world_dir)
+        stage = Stage(call.world_dir, call.workload, ledger, lasting=lasting)
         guard = Guard()
         application = web.Application(
             middlewares=[guard.middleware()], client_max_size=MAX_BODY_BYTES
@@ -109,6 +112,9 @@ class RunningStage:
         await self.guard.catch_up()
         async with self._stage.writing:
             copy_world(self._stage.world_dir, destination)
+            for service in self._services:
+                if isinstance(service, KeepsStateElsewhere):
+                    await service.snapshot(destination)
 
     async def close(self) -> None:
         """Stop listening, end open requests, close the services. The directory stays."""

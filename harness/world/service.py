@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from harness.world.lasting import Lasting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,12 +28,14 @@ class Stage:
         writing: Held by a service while it changes durable state, over everything that belongs
             together, and never while it waits for the worker. The host holds it while it copies
             the world, so a copy holds such a change wholly or not at all.
+        lasting: What outlives the stage. Whoever makes the stage closes it, at some time after.
     """
 
     world_dir: Path
     workload: Workload
     ledger: EffectLedger
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lasting: Lasting = field(default_factory=Lasting)
 
 
 class Service(Protocol):
@@ -57,3 +61,18 @@ class Service(Protocol):
 
     async def close(self) -> None:
         """End every open stream and close durable state."""
+
+
+@runtime_checkable
+class KeepsStateElsewhere(Protocol):
+    """A service with durable state that is not in files of the world's directory.
+
+    It is a part of its own because most services have no such state. When the service is closed,
+    its state is in the directory, like that of any other.
+    """
+
+    async def snapshot(self, destination: Path) -> None:
+        """Add that state to a copy of the directory, such that `Service.open` goes on from there.
+
+        The host holds `Stage.writing` meanwhile.
+        """

@@ -1,0 +1,53 @@
+"""Facts as rows of their tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.jsontext import canonical
+from harness.world.facts import Ack, Delivery, Heartbeat, OfferedCommand, Receipt, Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.world.coordinator_schema import Row
+    from harness.world.facts import Fact
+
+
+def rows(facts: Sequence[Fact]) -> tuple[str, list[Row]]:
+    """Return facts of one kind as rows.
+
+    Args:
+        facts: At least one.
+
+    Returns:
+        The name of their table, and a row for each.
+    """
+    return _TABLES[type(facts[0])], [_row(fact) for fact in facts]
+
+
+_TABLES: dict[type[Fact], str] = {
+    OfferedCommand: "worker_commands",
+    Session: "sessions",
+    Delivery: "deliveries",
+    Ack: "acks",
+    Receipt: "receipts",
+    Heartbeat: "heartbeats",
+}
+
+
+def _row(fact: Fact) -> Row:
+    match fact:
+        case OfferedCommand(position, command_id, body):
+            return position, command_id, canonical(body)
+        case Session(position, session_id, instance_id, name, node_id, inventory):
+            return position, session_id, instance_id, name, node_id, canonical(inventory)
+        case Delivery(position, number, command_id, session_id):
+            return position, number, command_id, session_id
+        case Ack(position, command_id, session_id, repeated):
+            return position, command_id, session_id, int(repeated)
+        case Receipt(e, outcome):
+            ids = (e.event_id, e.session_id, e.command_id, e.attempt_id)
+            return e.position, outcome, *ids, e.kind, canonical(e.body)
+        case Heartbeat(position, attempt_id, command_id, session_id, progress):
+            return position, attempt_id, command_id, session_id, canonical(progress)
