@@ -113,7 +113,7 @@ def variant(name: str, parts: Parts, pin: Pin) -> Scenario:
         pin=pin,
         points=POINTS,
         must_reach_all=False,
-        services=(Coordinator,),
+        services=(Coordinator.from_environment,),
         quiet_at=QUIET_AT,
     )
 
@@ -125,7 +125,7 @@ REFERENCE = Scenario(
     oracles=ORACLES,
     pin=HOLDS,
     points=POINTS,
-    services=(Coordinator,),
+    services=(Coordinator.from_environment,),
     quiet_at=QUIET_AT,
     warm=warm_up,
 )

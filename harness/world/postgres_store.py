@@ -1,0 +1,84 @@
+"""The coordinator's facts in PostgreSQL, in tables like those that it has in SQLite."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.world.coordinator_schema import insert
+from harness.world.fact_file import say_elsewhere, write_facts
+from harness.world.fact_rows import rows
+from harness.world.postgres_link import PostgresLink
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from harness.world.facts import CoordinatorFacts, Fact
+    from harness.world.service import Stage
+
+
+class PostgresStore:
+    """A `harness.world.fact_store.FactStore` in PostgreSQL; one at a time on one link.
+
+    What the world's directory had goes into the database when the store is opened; what the
+    database has goes into the directory when it is closed, and into every copy, as the same SQLite
+    file. So oracles, crash images and kept failures need no server, and an image that was made with
+    one database can be opened with the other.
+
+    Args:
+        link: Connected, with the tables of this experiment.
+        world_dir: The workspace's ``world/``.
+    """
+
+    def __init__(self, link: PostgresLink, world_dir: Path) -> None:
+        self._link = link
+        self._world_dir = world_dir
+
+    @classmethod
+    async def open(cls, url: str, stage: Stage, known: CoordinatorFacts) -> PostgresStore:
+        """Open the store.
+
+        Args:
+            url: URL of the database.
+            stage: Where the coordinator plays.
+            known: The facts that the world's directory holds already.
+
+        Returns:
+            The open store with these facts; it must be closed.
+
+        Raises:
+            UsageError: The URL is not well formed.
+            HarnessError: The database cannot be reached.
+        """
+        link = stage.lasting.get(PostgresLink, url, lambda: PostgresLink(url))
+        await link.begin()
+        for facts in known.kinds():
+            if facts:
+                await link.load(*rows(facts))
+        say_elsewhere(stage.world_dir, str(link))
+        return cls(link, stage.world_dir)
+
+    async def add(self, facts: Sequence[Fact]) -> None:
+        """Commit facts of one kind.
+
+        Args:
+            facts: What happened at once; nothing to do when there are none.
+        """
+        if not facts:
+            return
+        table, values = rows(facts)
+        await self._link.execute(
+            insert(table, len(values), "%s"), [value for row in values for value in row]
+        )
+
+    async def snapshot(self, destination: Path) -> None:
+        """Write the facts into a copy of the world's directory.
+
+        Args:
+            destination: The copy.
+        """
+        write_facts(destination, await self._link.read())
+
+    async def close(self) -> None:
+        """Write the facts into the world's directory; the link stays for the next experiment."""
+        await self.snapshot(self._world_dir)
