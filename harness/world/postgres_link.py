@@ -155,14 +155,17 @@ class PostgresLink:
         return tables
 
     async def close(self) -> None:
-        """Drop the schema and disconnect."""
+        """Drop the schema and disconnect.
+
+        The facts are in the world's directory by now. A schema that cannot be dropped, because the
+        server has gone or somebody looks into it, is dropped by whoever connects next.
+        """
         if self._connection is None:
             return
-        try:
+        with suppress(HarnessError):
             await self.execute(f"DROP SCHEMA {self._schema} CASCADE")
-        finally:
-            await self._connection.close()
-            self._connection = None
+        await self._connection.close()
+        self._connection = None
 
     async def _connect(self) -> psycopg.AsyncConnection:
         try:

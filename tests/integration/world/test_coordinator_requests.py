@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from worker_side import OpenStage
+    from worker_side import FactsNow, OpenStage
 
     from harness.jsontext import JsonObject
     from harness.workload import Exchange
@@ -32,14 +32,14 @@ FRESH = Command("fresh")
 
 
 def test_every_fact_is_there_in_its_order(
-    world: World, open_stage: OpenStage, world_dir: Path
+    world: World, open_stage: OpenStage, world_dir: Path, facts_now: FactsNow
 ) -> None:
     """Facts are committed before the reply, and can be read while the coordinator is open."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
             session = await worker.register()
-            assert read_facts(world_dir).sessions[0].session_id == session
+            assert facts_now().sessions[0].session_id == session
             for _ in range(2):
                 assert (await worker.ack(session, "c1")).status == 204
             assert (await worker.heartbeat(session, "c1")).status == 204
@@ -55,7 +55,7 @@ def test_every_fact_is_there_in_its_order(
 
     endpoint = open_stage(Workload(COMMANDS, FRESH))
     asyncio.run(run())
-    live = read_facts(world_dir)
+    live = facts_now()
     world.close_stage()
     assert read_facts(world_dir) == live
     assert [c.command_id for c in live.commands] == ["c1", "c2"]
@@ -75,7 +75,9 @@ def test_every_fact_is_there_in_its_order(
     assert EffectLedger(world_dir).effects() == (Effect("command_end", "c1", "e2"),)
 
 
-def test_an_event_is_accepted_once(open_stage: OpenStage, world_dir: Path) -> None:
+def test_an_event_is_accepted_once(
+    open_stage: OpenStage, world_dir: Path, facts_now: FactsNow
+) -> None:
     """A repeat from any session is 200, other content under the id is 409; one effect is left."""
 
     async def run() -> None:
@@ -88,7 +90,7 @@ def test_an_event_is_accepted_once(open_stage: OpenStage, world_dir: Path) -> No
 
     endpoint = open_stage()
     asyncio.run(run())
-    facts = read_facts(world_dir)
+    facts = facts_now()
     assert [(e.event_id, e.kind, e.session_id) for e in facts.events] == [
         ("e1", "failed", "session-1")
     ]
@@ -141,7 +143,7 @@ def test_a_lost_reply_is_a_fact_and_a_disconnect(
     *,
     world: World,
     open_stage: OpenStage,
-    world_dir: Path,
+    facts_now: FactsNow,
     exchange: Exchange,
     key: str,
     send: Callable[[WorkerSide, str], Awaitable[Reply]],
@@ -155,7 +157,7 @@ def test_a_lost_reply_is_a_fact_and_a_disconnect(
             session = await worker.register()
             with pytest.raises(aiohttp.ClientConnectionError):
                 await send(worker, session)
-            facts = read_facts(world_dir)
+            facts = facts_now()
             done = {
                 "register": [s.instance_id for s in facts.sessions[1:]],
                 "ack": [a.command_id for a in facts.acks],
@@ -223,6 +225,7 @@ HEARTBEAT: JsonObject = {"session_id": "session-1", "command_id": "c1", "progres
         ],
         ("/sessions", _with(registration(), name=7), "'name' is not a non-empty string"),
         ("/sessions", _with(registration(), node_id=""), "'node_id' is not a non-empty string"),
+        ("/sessions", _with(registration(), name="a\0b"), "'name' holds a NUL"),
         ("/sessions", _with(registration(), inventory=[]), "'inventory' is not an object"),
         ("/commands/c1/ack", b"{}", "'session_id' is missing"),
         ("/commands/c1/ack", b'{"session_id": null}', "'session_id'"),
@@ -233,6 +236,7 @@ HEARTBEAT: JsonObject = {"session_id": "session-1", "command_id": "c1", "progres
             ("/attempts/a/heartbeat", _without(HEARTBEAT, field), f"'{field}' is missing")
             for field in HEARTBEAT
         ],
+        ("/attempts/a%00b/heartbeat", _with(HEARTBEAT), "'attempt_id' of the path holds a NUL"),
         ("/attempts/a/heartbeat", _with(HEARTBEAT, progress=1), "'progress' is not an object"),
     ],
 )

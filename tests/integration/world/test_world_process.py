@@ -26,8 +26,10 @@ from harness.world.facts import read_facts
 from harness.world.ledger import Effect, EffectLedger
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from aiohttp import web
-    from worker_side import OpenStage
+    from worker_side import FactsNow, OpenStage
 
     from harness.world.service import Stage
 
@@ -56,7 +58,7 @@ class Faulty:
 
 
 def test_a_snapshot_is_the_facts_of_its_moment(
-    world: World, open_stage: OpenStage, world_dir: Path
+    world: World, open_stage: OpenStage, world_dir: Path, facts_now: FactsNow
 ) -> None:
     """A copy holds the facts and effects up to it, none after it, no socket and no open log."""
     copy = world_dir.with_name("copy")
@@ -65,11 +67,11 @@ def test_a_snapshot_is_the_facts_of_its_moment(
         async with WorkerSide(endpoint) as worker:
             session = await worker.register()
             await worker.event(session, "e1", "c1")
-            before = read_facts(world_dir)
+            before = facts_now()
             world.snapshot(copy)
             await worker.event(session, "e2", "c2")
             assert read_facts(copy) == before
-            assert len(read_facts(world_dir).events) == 2
+            assert len(facts_now().events) == 2
 
     endpoint = open_stage()
     asyncio.run(run())
@@ -94,7 +96,10 @@ def test_a_snapshot_holds_what_was_sent_before_it(
 
 
 def test_a_snapshot_can_be_opened_and_goes_on(
-    world: World, open_stage: OpenStage, world_dir: Path
+    world: World,
+    open_stage: OpenStage,
+    world_dir: Path,
+    coordinator: Callable[[], Coordinator],
 ) -> None:
     """Sessions, deliveries and acknowledgements continue where the copy was made."""
     copy = world_dir.with_name("copy")
@@ -118,10 +123,11 @@ def test_a_snapshot_can_be_opened_and_goes_on(
     asyncio.run(before())
     world.snapshot(copy)
     world.close_stage()
-    endpoint = world.open(copy, (Coordinator,), NOTHING)
+    endpoint = world.open(copy, (coordinator,), NOTHING)
     asyncio.run(after())
 
 
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("suffixes", [("", "-wal"), ("", "-wal", "-shm")])
 def test_facts_are_read_from_a_plain_copy_of_an_open_database(
     open_stage: OpenStage, world_dir: Path, suffixes: tuple[str, ...]
@@ -188,12 +194,14 @@ def test_failing_calls_name_the_failure_and_leave_the_world_usable(
         world.close_stage()
 
 
-def test_contradicting_commands_are_the_callers_fault(world: World, world_dir: Path) -> None:
+def test_contradicting_commands_are_the_callers_fault(
+    world: World, world_dir: Path, coordinator: Callable[[], Coordinator]
+) -> None:
     """Two commands of one id and different bodies are a usage error, at open and at offer."""
     commands = (Command("c", {"n": 1}), Command("c", {"n": 2}))
     with pytest.raises(UsageError, match="'c' is known with another body"):
-        world.open(world_dir, (Coordinator,), Workload(commands, Command("f")))
-    world.open(world_dir, (Coordinator,), Workload(commands[:1], Command("f")))
+        world.open(world_dir, (coordinator,), Workload(commands, Command("f")))
+    world.open(world_dir, (coordinator,), Workload(commands[:1], Command("f")))
     try:
         with pytest.raises(UsageError, match="'c' is known with another body"):
             world.offer(commands[1])

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from harness.jsontext import JsonObject
     from harness.workload import Workload
     from harness.world.control import Transport
+    from harness.world.facts import CoordinatorFacts
 
 DEADLINE_S = 5.0
 
@@ -27,6 +28,13 @@ class OpenStage(Protocol):
 
     def __call__(self, workload: Workload | None = None, transport: Transport = "unix") -> str:
         """Open a coordinator in the test's world directory and return its endpoint."""
+
+
+class FactsNow(Protocol):
+    """What the fixture ``facts_now`` gives."""
+
+    def __call__(self) -> CoordinatorFacts:
+        """Read the facts of the open coordinator."""
 
 
 @dataclass(frozen=True, slots=True)
