@@ -6,7 +6,6 @@ state it starts from. Only its supervisor, which is its parent, moves it.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 from harness import points
 from harness.armed import Armed, write_orders
 from harness.errors import DeadlineError, HarnessError
+from harness.process import die_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from harness.scenario import Site
     from harness.schedule import Moment
 
-PR_SET_PDEATHSIG = 1
 _EXIT_ERROR = 1
 _CHUNK = 1 << 16
-_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class State(Enum):
@@ -250,18 +248,6 @@ class Incarnation:
         else:
             self.death = Death(0, os.WEXITSTATUS(status))
         os.close(self._pidfd)
-
-
-def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
-    """Have the kernel signal this process when its parent dies (prctl(2)).
-
-    Args:
-        parent: Pid of the parent; if it is gone already, this process ends at once.
-        number: The signal.
-    """
-    _LIBC.prctl(PR_SET_PDEATHSIG, number, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(_EXIT_ERROR)
 
 
 def _live(

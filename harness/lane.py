@@ -22,7 +22,7 @@ import multiprocess
 from harness.again import KnownRestarts
 from harness.conduct import conduct, judge, settle
 from harness.errors import DeadlineError, HarnessError
-from harness.incarnation import die_with_parent
+from harness.process import die_with_parent
 from harness.result import Verdict
 from harness.rig import Rig
 from harness.scratch import sweep_scratch, take_scratch

@@ -201,11 +201,15 @@ class Rig:
         )
 
     def _known_again(self, known: KnownRestarts) -> Again:
+        if self._world is not None:
+            # What a running service has put where is its own affair; its snapshot has all of it.
+            self.save()
+        durable = self.workspace if self._unsaved is not None else self._last_image
         state = (
             self.scenario.name,
             self.seed,
             len(self._incarnations) + 1,
-            image_digest(self.workspace),
+            image_digest(durable),
         )
         again = known.find(state)
         if again is None:

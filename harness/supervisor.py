@@ -6,7 +6,6 @@ first fork, and adopts every orphan that an incarnation leaves behind, so that n
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import signal
@@ -16,14 +15,13 @@ from typing import TYPE_CHECKING
 from harness import points
 from harness.errors import HarnessError
 from harness.incarnation import Incarnation
+from harness.process import adopt_orphans
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from harness.scenario import Site
-
-PR_SET_CHILD_SUBREAPER = 36
 
 
 class Supervisor:
@@ -32,7 +30,7 @@ class Supervisor:
     def __init__(self) -> None:
         os.environ[points.SWITCH] = "1"
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        adopt_orphans()
         self._listed = f"/proc/self/task/{threading.get_native_id()}/children"
         self._spared: set[int] = set()
         self._incarnations: list[Incarnation] = []

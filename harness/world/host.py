@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import logging
-import os
 import signal
 from typing import TYPE_CHECKING
 
 from harness.errors import HarnessError, UsageError
+from harness.process import die_with_parent
 from harness.world.control import (
     Call,
     CloseStage,
@@ -26,7 +25,6 @@ from harness.world.running_stage import RunningStage
 if TYPE_CHECKING:
     from harness.world.control import Answer, Pipe
 
-_PR_SET_PDEATHSIG = 1
 _LAST_CLOSING_S = 5.0
 
 
@@ -37,21 +35,12 @@ def serve(pipe: Pipe, owner_pid: int) -> None:
         pipe: The control pipe.
         owner_pid: Process id of the owner.
     """
-    _die_with(owner_pid)
+    die_with_parent(owner_pid)
     # Ctrl-C goes to the whole foreground group; when the world ends is the owner's to decide.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What aiohttp would log are requests that a killed worker left unfinished.
     logging.getLogger("aiohttp").setLevel(logging.CRITICAL + 1)
     asyncio.run(_Host(pipe).run())
-
-
-def _die_with(owner_pid: int) -> None:
-    """Have the kernel kill this process when its owner is gone (prctl(2), PR_SET_PDEATHSIG)."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
-    if os.getppid() != owner_pid:
-        os._exit(1)  # It died before the kernel was told.
 
 
 class _Host:

@@ -21,7 +21,7 @@ RUN_S = 240.0
 
 def _smoke(out: Path, database: str) -> list[object]:
     done = subprocess.run(
-        [sys.executable, "-m", "harness.cli", "run", "reference", "--out", str(out)],
+        [sys.executable, "-m", "harness", "run", "reference", "--out", str(out)],
         check=False,
         cwd=Path(harness.__file__).parents[1],
         env={**os.environ, DATABASE_VARIABLE: database},
