@@ -35,13 +35,14 @@ class Medium:
         self.kind = kind
         self.folder = folder
         self.database = folder / "snapshots.db"
-        self._memory = MemoryStore()
+        self._memory = MemoryStore() if kind == "memory" else None
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[BothStores]:
         """Open the store for one event loop."""
         match self.kind:
             case "memory":
+                assert self._memory is not None
                 yield self._memory
             case "file":
                 yield FileStore(self.folder)
@@ -53,6 +54,7 @@ class Medium:
         """Return how many records there are, read past the store."""
         match self.kind:
             case "memory":
+                assert self._memory is not None
                 return len(self._memory._snapshots)
             case "file":
                 return sum(path.suffix == ".json" for path in self.folder.iterdir())

@@ -124,6 +124,83 @@ def test_memory_of_a_long_run_is_bounded() -> None:
     assert gate.last("run") == 10
 
 
+class Meeting:
+    """Where a call that is half done meets another one, if the gate lets the other one in.
+
+    The first call waits here in its middle. The other call goes on as soon as it does. If calls
+    exclude each other, the other one cannot end before the wait runs out.
+    """
+
+    def __init__(self) -> None:
+        self.half_done = threading.Event()
+        self.other_ended = threading.Event()
+
+    def wait(self) -> None:
+        """Be half done; give the other call time."""
+        self.half_done.set()
+        self.other_ended.wait(timeout=0.05)
+
+
+class SlowSnapshot:
+    """A snapshot whose number takes its time to be read."""
+
+    run_id = "run"
+
+    def __init__(self, seq: int, meeting: Meeting) -> None:
+        self._seq = seq
+        self._meeting = meeting
+
+    @property
+    def seq(self) -> int:
+        """The number, after the meeting."""
+        self._meeting.wait()
+        return self._seq
+
+
+class SlowNumber(int):
+    """A number that takes its time to be compared."""
+
+    meeting: Meeting
+
+    def __ne__(self, other: object) -> bool:
+        """Compare after the meeting."""
+        self.meeting.wait()
+        return int(self) != other
+
+    __hash__ = int.__hash__
+
+
+@pytest.mark.parametrize("call", ["accept", "release"])
+def test_calls_exclude_each_other(call: str) -> None:
+    """GAT-28: while one call is half done, another one of the same number does not get in."""
+    gate, meeting = SeqGate(), Meeting()
+    if call == "accept":
+        slow = cast("Snapshot", SlowSnapshot(5, meeting))
+    else:
+        gate.accept(snapshot(5))
+        number = SlowNumber(5)
+        number.meeting = meeting
+
+    def first() -> bool:
+        if call == "release":
+            return gate.release("run", number)
+        try:
+            gate.accept(slow)
+        except StaleSeq:
+            return False
+        return True
+
+    def other() -> bool:
+        assert meeting.half_done.wait(timeout=30)
+        passed = accepts(gate, 5) if call == "accept" else gate.release("run", 5)
+        meeting.other_ended.set()
+        return passed
+
+    with ThreadPoolExecutor(2) as pool:
+        outcomes = [future.result() for future in (pool.submit(first), pool.submit(other))]
+    assert outcomes == [True, False]
+
+
 def test_one_of_many_passes() -> None:
     """GAT-28: of eight threads that offer the same number at once exactly one passes."""
     gate = SeqGate()
