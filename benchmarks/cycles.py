@@ -42,11 +42,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROUNDS = 5
+WARM_UPS = 10
+"""The interpreter adapts bytecode during the first calls, which every fork would do again."""
 
 
 def _worker(site: Site) -> None:
     offered = tuple(command.command_id for command in site.offered)
     live(site.worker_dir, site.world_dir, offered)
+
+
+def _warm_up(site: Site) -> None:
+    for _ in range(WARM_UPS):
+        _worker(site)
 
 
 def _workload(_seed: int) -> Workload:
@@ -59,6 +66,7 @@ SCENARIO = Scenario(
     workload=_workload,
     oracles=(NoEffectTwice(), EveryCommandHasEffect("charge"), NoSurvivors()),
     points=("benchmarks",),
+    warm=_warm_up,
 )
 
 

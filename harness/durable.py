@@ -33,27 +33,30 @@ def image_digest(image: Image) -> str:
 
 
 def _lines(root: Path) -> Iterator[str]:
+    cut = len(str(root)) + 1
     for part in ("worker", "world"):
-        for path in sorted(_files(root / part)):
-            shown = path.relative_to(root).as_posix()
-            if not shown.endswith(_SIDE_FILES):
-                yield f"{shown} {_content(path)}"
+        for path in sorted(_files(str(root / part))):
+            if not path.endswith(_SIDE_FILES):
+                yield f"{path[cut:]} {_content(path)}"
 
 
-def _files(directory: Path) -> Iterator[Path]:
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            path = Path(folder, name)
-            if path.is_file() or path.is_symlink():
-                yield path
+def _files(directory: str) -> Iterator[str]:
+    """Give the paths of files and symbolic links, as texts: this runs in every experiment."""
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files(entry.path)
+            elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
+                yield entry.path
 
 
-def _content(path: Path) -> str:
-    if path.is_symlink():
-        return f"-> {path.readlink()}"
-    data = path.read_bytes()
-    if data.startswith(_MAGIC) or (not data and path.with_name(path.name + "-wal").exists()):
-        return _rows(path)
+def _content(path: str) -> str:
+    if os.path.islink(path):  # noqa: PTH114
+        return f"-> {os.readlink(path)}"  # noqa: PTH115
+    with open(path, "rb") as file:  # noqa: PTH123
+        data = file.read()
+    if data.startswith(_MAGIC) or (not data and os.path.exists(path + "-wal")):  # noqa: PTH110
+        return _rows(Path(path))
     return hashlib.sha256(data).hexdigest()
 
 

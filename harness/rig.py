@@ -16,7 +16,7 @@ from harness.errors import HarnessError
 from harness.incarnation import State
 from harness.oracles.oracle import Evidence, Life
 from harness.scenario import Site
-from harness.workspace import Workspace
+from harness.workspace import Workspace, beginning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,9 +78,7 @@ class Rig:
         self._incarnations: dict[int, Incarnation] = {}
         self._before: dict[int, Image] = {}
         self._lives: dict[int, Life] = {}
-        self._last_image = self.workspace.new_image("0-start")
-        self._last_image.worker_dir.mkdir(parents=True)
-        self._last_image.world_dir.mkdir()
+        self._last_image = beginning(path.parent)
         self._unsaved: Image | None = None
 
     @property

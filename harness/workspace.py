@@ -116,7 +116,34 @@ class Workspace(Image):
 
     def remove(self) -> None:
         """Delete the workspace with everything in it."""
-        shutil.rmtree(self.path)
+        remove_files(str(self.path))
+
+
+def beginning(directory: Path) -> Image:
+    """Return the image of what is durable before the first incarnation: nothing.
+
+    Args:
+        directory: Where it is, for all experiments alike.
+    """
+    image = Image(directory / "beginning")
+    for part in (image.path, image.worker_dir, image.world_dir):
+        part.mkdir(exist_ok=True)
+    return image
+
+
+def remove_files(directory: str) -> None:
+    """Delete a directory tree of our own; what `shutil.rmtree` does against races is not needed.
+
+    Args:
+        directory: Directory to delete.
+    """
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                remove_files(entry.path)
+            else:
+                os.unlink(entry.path)  # noqa: PTH108 - one of a dozen in each experiment
+    os.rmdir(directory)  # noqa: PTH106
 
 
 def copy_files(source: Path, destination: Path) -> None:
