@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
     from harness.scenario import Scenario
 
+LOG_WIDTH = 120
+"""Width of a line when nobody's terminal says otherwise, in columns."""
+
 
 class _Commands(click.Group):
     def resolve_command(
@@ -113,6 +116,8 @@ def run(  # noqa: PLR0917 - one parameter per option
     schedule = _schedule(at, scenarios)
     lanes = workers or len(os.sched_getaffinity(0))
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = LOG_WIDTH
     started = datetime.now(UTC)
     directory = new_run_dir(out, started)
     keep = (directory / "failures").resolve()

@@ -11,7 +11,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rich.console import Console
+    from rich.console import Console, JustifyMethod
 
     from harness.jsontext import JsonObject
 
@@ -85,7 +85,8 @@ def print_summary(console: Console, record: JsonObject, directory: Path) -> None
 def _table(run: _Record) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in ("scenario", "pinned", "held", "broken", "other", "moments", "survived", ""):
-        table.add_column(column, justify="right" if column in _NUMBERS else "left")
+        justify: JustifyMethod = "right" if column in _NUMBERS else "left"
+        table.add_column(column, justify=justify, no_wrap=column == "scenario")
     for scenario in run["scenarios"]:
         name = scenario["name"]
         verdicts = Counter(e["verdict"] for e in run["experiments"] if e["scenario"] == name)
@@ -110,7 +111,8 @@ _NUMBERS = ("held", "broken", "other", "moments", "survived")
 
 def _print_scenario(console: Console, run: _Record, scenario: _Scenario, directory: Path) -> None:
     name = scenario["name"]
-    console.print(f"\n[bold red]{escape(name)}[/]: {escape(scenario['mismatch'])}")
+    why = scenario["mismatch"] or "inconclusive"
+    console.print(f"\n[bold red]{escape(name)}[/]: {escape(why)}")
     for reason in scenario["inconclusive"][:_SHOWN]:
         console.print(f"  {escape(reason)}", soft_wrap=True)
     _print_more(console, len(scenario["inconclusive"]))
