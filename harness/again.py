@@ -66,6 +66,8 @@ class KnownRestarts:
         Returns:
             The same with the images where they are now.
         """
+        if state in self._known:
+            shutil.rmtree(self._known.pop(state)[1])
         self._count += 1
         home = self._directory / str(self._count)
         home.mkdir()

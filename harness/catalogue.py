@@ -57,7 +57,7 @@ class Catalogue:
         self._points: dict[str, DeclaredPoint] = {}
         for point in sorted(points):
             first = self._points.setdefault(point.label, point)
-            if first != point:
+            if first is not point:
                 raise UsageError(
                     f"crash point {point.label!r} is declared twice: "
                     f"{first.source} and {point.source}; a label names one place"
@@ -97,37 +97,46 @@ def scan(names: Iterable[str]) -> Catalogue:
         UsageError: A name cannot be found, a file is no Python, a label is no literal, is not well
             formed, or is declared twice.
     """
-    found: list[DeclaredPoint] = []
-    for name in sorted(set(names)):
-        base, files = _files(name)
-        for file in files:
-            found.extend(_declared(file, file.relative_to(base).as_posix()))
-    return Catalogue(found)
+    files: dict[Path, str] = {}
+    for name in names:
+        base, below = _files(name)
+        files.update((file, file.relative_to(base).as_posix()) for file in below)
+    return Catalogue(point for file, shown in files.items() for point in _declared(file, shown))
 
 
 def _files(name: str) -> tuple[Path, list[Path]]:
+    """Return the folder that holds a package, and the files of a package or module in it."""
+    top, *rest = name.split(".")
+    unknown = UsageError(f"no package or module {name!r} to read crash points from")
     try:
-        spec = importlib.util.find_spec(name)
+        # Only the top is looked up: finding a module in a package would import the package.
+        spec = importlib.util.find_spec(top)
     except (ImportError, ValueError) as error:
-        raise UsageError(f"no package or module {name!r} to read crash points from") from error
-    if spec is None or not (spec.origin or spec.submodule_search_locations):
-        raise UsageError(f"no package or module {name!r} to read crash points from")
-    above = name.count(".") + 1
-    if spec.submodule_search_locations:
-        folder = Path(next(iter(spec.submodule_search_locations)))
-        return folder.parents[above - 1], sorted(folder.rglob("*.py"))
-    origin = Path(spec.origin or "")
-    return origin.parents[above - 1], [origin]
+        raise unknown from error
+    places = [Path(place) for place in (spec and spec.submodule_search_locations) or ()]
+    if not places and spec is not None and spec.has_location and not rest:
+        origin = Path(spec.origin or "")
+        if origin.suffix == ".py":
+            return origin.parent, [origin]
+    for place in places:
+        target = place.joinpath(*rest)
+        if target.is_dir():
+            return place.parent, sorted(target.rglob("*.py"))
+        if rest and target.with_suffix(".py").is_file():
+            return place.parent, [target.with_suffix(".py")]
+    raise unknown
 
 
 def _declared(path: Path, shown: str) -> Iterator[DeclaredPoint]:
-    text = path.read_text(encoding="utf-8")
-    if _FUNCTION not in text:
+    source = path.read_bytes()
+    if _FUNCTION.encode() not in source:
         return
     try:
-        tree = ast.parse(text, filename=shown)
-    except SyntaxError as error:
-        raise UsageError(f"{shown}:{error.lineno}: not Python: {error.msg}") from error
+        # From bytes, so that Python's own rules for the encoding hold.
+        tree = ast.parse(source, filename=shown)
+    except (SyntaxError, ValueError) as error:
+        line = error.lineno if isinstance(error, SyntaxError) else 1
+        raise UsageError(f"{shown}:{line}: not Python: {error}") from error
     names = {_FUNCTION}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):

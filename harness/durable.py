@@ -29,35 +29,54 @@ def image_digest(image: Image) -> str:
 
     Sockets and pipes do not count.
     """
-    return hashlib.sha256("\n".join(_lines(image.path)).encode()).hexdigest()
+    text = "\n".join(_lines(image.path))
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 def _lines(root: Path) -> Iterator[str]:
     cut = len(str(root)) + 1
     for part in ("worker", "world"):
-        for path in sorted(_files(str(root / part))):
-            if not path.endswith(_SIDE_FILES):
-                yield f"{path[cut:]} {_content(path)}"
+        for path in sorted(_paths(str(root / part))):
+            content = _content(path)
+            if content:
+                yield f"{path[cut:]} {content}"
 
 
-def _files(directory: str) -> Iterator[str]:
-    """Give the paths of files and symbolic links, as texts: this runs in every experiment."""
+def _paths(directory: str) -> Iterator[str]:
+    """Give the paths of everything that is durable, as texts: this runs in every experiment."""
     with os.scandir(directory) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                yield from _files(entry.path)
+                yield f"{entry.path}/"
+                yield from _paths(entry.path)
             elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
                 yield entry.path
 
 
 def _content(path: str) -> str:
+    """Return what a path holds, or nothing if it is a part of the database beside it."""
+    if path.endswith("/"):
+        return "directory"
     if os.path.islink(path):  # noqa: PTH114
         return f"-> {os.readlink(path)}"  # noqa: PTH115
     with open(path, "rb") as file:  # noqa: PTH123
         data = file.read()
+    for suffix in _SIDE_FILES:
+        if path.endswith(suffix) and _is_database(path.removesuffix(suffix)):
+            return ""
     if data.startswith(_MAGIC) or (not data and os.path.exists(path + "-wal")):  # noqa: PTH110
         return _rows(Path(path))
     return hashlib.sha256(data).hexdigest()
+
+
+def _is_database(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            start = file.read(len(_MAGIC))
+    except OSError:
+        return False
+    # A database that was never checkpointed is still empty, and all of it is in its log.
+    return start == _MAGIC or not start
 
 
 def _rows(path: Path) -> str:

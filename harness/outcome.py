@@ -80,23 +80,30 @@ class Outcome:
         fallen: set[Moment] = set()
         for result in self.results:
             aimed.update(dict.fromkeys(result.schedule.moments))
-            for fired in result.fired:
-                struck[fired.moment] += 1
-                in_recovery[fired.moment] += fired.incarnation > 1
-                if result.verdict is not Verdict.HELD:
-                    fallen.add(fired.moment)
+            struck.update({fired.moment for fired in result.fired})
+            in_recovery.update({f.moment for f in result.fired if f.incarnation > 1})
+            if result.verdict is not Verdict.HELD:
+                fallen.update(fired.moment for fired in result.fired)
         return tuple(
             MomentTally(
                 moment=moment,
                 source=self.catalogue[moment.label].source
                 if moment.label in self.catalogue
                 else "",
-                reached=struck[moment] > 0 or moment.label in self._reached_labels,
+                reached=struck[moment] > 0 or self._reached(moment),
                 struck=struck[moment],
                 struck_in_recovery=in_recovery[moment],
                 survived=struck[moment] > 0 and moment not in fallen,
             )
             for moment in (*aimed, *map(Moment, self.unreached))
+        )
+
+    def _reached(self, moment: Moment) -> bool:
+        return any(
+            hit.is_at(moment)
+            for result in self.results
+            for life in result.lives
+            for hit in life.hits
         )
 
     @cached_property

@@ -87,6 +87,7 @@ def write_record(directory: Path, outcomes: tuple[Outcome, ...], facts: RunFacts
     _write(directory / RESULTS, record)
     latest = directory.parent / "latest"
     fresh = directory.parent / f".latest.{os.getpid()}"
+    fresh.unlink(missing_ok=True)
     fresh.symlink_to(directory.name)
     fresh.replace(latest)
     return record
@@ -201,5 +202,7 @@ def _history(life: LifeTrace) -> Iterable[Json]:
 
 def _write(path: Path, value: JsonObject) -> None:
     fresh = path.with_name(path.name + ".new")
-    fresh.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+    # A lone surrogate, which UTF-8 cannot hold, becomes the JSON escape that means the same.
+    fresh.write_text(text, encoding="utf-8", errors="backslashreplace")
     fresh.replace(path)

@@ -14,6 +14,7 @@ from harness.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from types import ModuleType
 
 DEFAULT = "scenarios"
 
@@ -67,12 +68,13 @@ def select(known: Mapping[str, Scenario], names: Iterable[str]) -> tuple[Scenari
     return tuple(known[name] for name in wanted or known)
 
 
-def import_file(file: Path) -> object:
+def import_file(file: Path) -> ModuleType:
     """Import a Python file under its natural name.
 
     Raises:
-        UsageError: It cannot be imported.
+        UsageError: It cannot be imported, or its name is that of another module.
     """
+    file = file.resolve()
     parts = [] if file.stem == "__init__" else [file.stem]
     folder = file.parent
     while (folder / "__init__.py").exists():
@@ -80,10 +82,17 @@ def import_file(file: Path) -> object:
         folder = folder.parent
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
+    name = ".".join(parts)
     try:
-        return importlib.import_module(".".join(parts))
-    except Exception as error:
+        module = importlib.import_module(name)
+    except (Exception, SystemExit) as error:
         raise UsageError(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
+    if Path(module.__file__ or "").resolve() != file:
+        raise UsageError(
+            f"{file} would be imported as {name!r}, and that is {module.__file__ or 'built in'}; "
+            "rename it, or make its folder a package"
+        )
+    return module
 
 
 def scenarios_in(file: Path) -> Iterator[Scenario]:

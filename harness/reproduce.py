@@ -72,7 +72,7 @@ def read_failure(path: Path) -> Failure:
         data = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"no recorded failure at {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{file} is not JSON: {error}") from error
     schema = data.get("schema") if isinstance(data, dict) else None
     if schema != FAILURE_SCHEMA:
@@ -85,7 +85,7 @@ def read_failure(path: Path) -> Failure:
         "seed": int,
     }
     for name, kind in fields.items():
-        if not isinstance(data.get(name), kind):
+        if type(data.get(name)) is not kind:
             raise UsageError(f"{file}: {name!r} is missing or no {kind.__name__}")
     return Failure(
         data["fingerprint"],

@@ -6,7 +6,7 @@ pipe of a lane.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.again import Again
@@ -215,7 +215,7 @@ class Rig:
         if self._unsaved is not None:
             self.workspace.move_to(self._unsaved, self._snapshot)
             self._unsaved = None
-        return again
+        return replace(again, life=replace(again.life, before=self._last_image))
 
     def _run_again(self) -> Again:
         number = self.start()

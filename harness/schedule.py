@@ -21,6 +21,9 @@ from harness.points import well_formed
 FAULTS = ("kill",)
 """Known faults. ``kill``: SIGKILL of the worker's process."""
 
+MAX_ORDINAL = 999_999_999
+"""The highest hit that a moment can name."""
+
 _LABEL = re.compile(r"[a-z0-9_.]+")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ORDINAL = re.compile(r"[1-9][0-9]{0,8}(?![0-9])")
@@ -48,8 +51,10 @@ class Moment:
     def __post_init__(self) -> None:
         if not well_formed(self.label):
             raise UsageError(f"label {self.label!r} does not read noun.step.before|after|mid")
-        if self.ordinal < 1:
-            raise UsageError(f"hits are counted from 1, not {self.ordinal}: {self.label}")
+        if not 1 <= self.ordinal <= MAX_ORDINAL:
+            raise UsageError(
+                f"hits are counted from 1 to {MAX_ORDINAL}, not {self.ordinal}: {self.label}"
+            )
         if self.key and not _KEY.fullmatch(self.key):
             raise UsageError(f"context key {self.key!r} is not a name: {self.label}")
         if self.value and not self.key:

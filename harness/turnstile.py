@@ -24,7 +24,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_inside: ContextVar[bool] = ContextVar("inside_a_turn", default=False)
+
+class _Turn:
+    """One operation; what it starts belongs to it for as long as it goes on."""
+
+    over = False
+
+
+_turn: ContextVar[_Turn | None] = ContextVar("turn", default=None)
+
+
+def _inside_a_turn() -> bool:
+    turn = _turn.get()
+    return turn is not None and not turn.over
 
 
 class Turnstile:
@@ -40,7 +52,7 @@ class Turnstile:
         self._sleeping: list[tuple[float, int, asyncio.Future[None]]] = []
         self._sleeps = 0
         self._taken = False
-        self._blocked: Callable[[], None] | None = None
+        self._when_blocked: list[Callable[[], None]] = []
         self.now_s = 0.0
         """Virtual time, in seconds since the start; only sleeping moves it."""
 
@@ -59,7 +71,7 @@ class Turnstile:
         Args:
             operation: Starts the operation; an operation inside it belongs to the same turn.
         """
-        if _inside.get():
+        if _inside_a_turn():
             return await operation()
         ready = asyncio.get_running_loop().create_future()
         self._waiting.append(ready)
@@ -69,11 +81,13 @@ class Turnstile:
             if ready.done() and not ready.cancelled():
                 self._taken = False
             raise
-        token = _inside.set(True)
+        turn = _Turn()
+        token = _turn.set(turn)
         try:
             return await operation()
         finally:
-            _inside.reset(token)
+            _turn.reset(token)
+            turn.over = True
             self._taken = False
 
     async def sleep(self, delay_s: float) -> None:
@@ -81,7 +95,12 @@ class Turnstile:
 
         Args:
             delay_s: How long, in seconds.
+
+        Raises:
+            RuntimeError: Called inside a turn, which would then never end.
         """
+        if _inside_a_turn():
+            raise RuntimeError("virtual time does not pass inside a turn")
         ready = asyncio.get_running_loop().create_future()
         self._sleeps += 1
         heapq.heappush(self._sleeping, (self.now_s + delay_s, self._sleeps, ready))
@@ -102,7 +121,7 @@ class Turnstile:
         Args:
             call: For example sets an event, so that tasks can go on.
         """
-        self._blocked = call
+        self._when_blocked.append(call)
 
     def open_next(self) -> bool:
         """Let the next operation through; called when no task can go on.
@@ -124,9 +143,8 @@ class Turnstile:
                 self.now_s = wake_s
                 ready.set_result(None)
                 return True
-        if self._blocked is not None:
-            call, self._blocked = self._blocked, None
-            call()
+        if self._when_blocked:
+            self._when_blocked.pop(0)()
             return True
         return False
 

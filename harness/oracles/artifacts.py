@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.oracles.oracle import Finding, broken_if
+from harness.oracles.oracle import Finding, broken_if, first_seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -39,29 +39,29 @@ class ArtifactsWhole:
 
     def check(self, evidence: Evidence) -> Finding:
         """Look at every file of every image, and at the books when the worker is quiet."""
-        return broken_if(dict.fromkeys(self._faults(evidence)))
+        return broken_if(first_seen(self._faults(evidence)))
 
-    def _faults(self, evidence: Evidence) -> Iterator[str]:
+    def _faults(self, evidence: Evidence) -> Iterator[tuple[str, str]]:
         workload = evidence.workload
         asked: dict[str, str] = {}
         for command in (*workload.commands, workload.fresh):
             asked.update(self.expected(command))
-        for number, image in enumerate(evidence.images, start=1):
+        for number, (when, image) in enumerate(evidence.images, start=1):
             for path, checksum in read_files(image.worker_dir / self.directory):
                 if self.temporary(path):
                     if number > len(evidence.struck):
-                        yield f"at rest: temporary file {path!r} is left"
+                        yield when, f"temporary file {path!r} is left"
                 elif asked.get(path) != checksum:
                     wrong = "is torn or wrong" if path in asked else "was never asked for"
-                    yield f"after incarnation {number}: file {path!r} {wrong}"
+                    yield when, f"file {path!r} {wrong}"
         files = dict(read_files(evidence.final.worker_dir / self.directory))
         books = evidence.final.read(self.read_books, evidence.final.worker_dir)
         booked = {row.path: row.sha256 for row in books.artifacts}
         for path, checksum in asked.items():
             if path not in files:
-                yield f"at the end: file {path!r} is missing"
+                yield "at the end", f"file {path!r} is missing"
             if booked.get(path) != checksum:
-                yield f"at the end: the books have file {path!r} as {booked.get(path)}"
+                yield "at the end", f"the books have file {path!r} as {booked.get(path)}"
 
 
 def read_files(directory: Path) -> Iterator[tuple[str, str]]:

@@ -104,7 +104,7 @@ class ArtifactRow:
     """A file that the worker says it made.
 
     Attributes:
-        path: Path below the worker's directory.
+        path: Path below the directory of artifacts.
         attempt_id: The attempt that made it.
         sha256: Its checksum, in hexadecimal.
     """

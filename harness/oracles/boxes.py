@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.oracles.books import ENDED
-from harness.oracles.oracle import Finding, broken_if
+from harness.oracles.oracle import Finding, broken_if, first_seen
 from harness.world.facts import ENDING_KINDS, read_facts
 
 if TYPE_CHECKING:
@@ -37,18 +37,16 @@ class BoxesAgree:
 
     def check(self, evidence: Evidence) -> Finding:
         """Compare the books with themselves and with the facts, image by image."""
-        found: dict[str, None] = {}
-        images = evidence.images
-        for number, image in enumerate(images, start=1):
+        return broken_if(first_seen(self._faults(evidence)))
+
+    def _faults(self, evidence: Evidence) -> Iterator[tuple[str, str]]:
+        for when, image in evidence.images:
             books = image.read(self.read_books, image.worker_dir)
             facts = image.read(read_facts, image.world_dir)
-            when = f"after incarnation {number}" if number <= len(evidence.struck) else "at rest"
-            facts_found = [*_inside(books), *_against(books, facts)]
+            found = [*_inside(books), *_against(books, facts)]
             if image in (evidence.settled, evidence.final):
-                facts_found += _at_rest(books, facts)
-            for fact in facts_found:
-                found.setdefault(f"{when}: {fact}")
-        return broken_if(found)
+                found += _at_rest(books, facts)
+            yield from ((when, fact) for fact in found)
 
 
 @dataclass(frozen=True, slots=True)

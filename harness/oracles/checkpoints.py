@@ -32,13 +32,13 @@ class CheckpointsAdvance:
 
     def _setbacks(self, evidence: Evidence) -> Iterator[str]:
         last: dict[str, int] = {}
-        for number, image in enumerate(evidence.images, start=1):
+        for when, image in evidence.images:
             books = image.read(self.read_books, image.worker_dir)
             now = {row.attempt_id: row.seq for row in books.checkpoints}
             for attempt_id, seq in last.items():
-                if now.get(attempt_id, 0) < seq:
+                if now.get(attempt_id, -1) < seq:
                     yield (
-                        f"image {number}: the checkpoint of attempt {attempt_id!r} "
+                        f"{when}: the checkpoint of attempt {attempt_id!r} "
                         f"went from {seq} to {now.get(attempt_id, 'nothing')}"
                     )
             last = now

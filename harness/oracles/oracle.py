@@ -42,6 +42,18 @@ def broken_if(evidence: Iterable[str]) -> Finding:
     return Finding(Answer.BROKEN if facts else Answer.HOLDS, facts)
 
 
+def first_seen(facts: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return each fact once, with the time at which it was seen first.
+
+    Args:
+        facts: When a fact was seen, and the fact, in order of time.
+    """
+    seen: dict[str, str] = {}
+    for when, fact in facts:
+        seen.setdefault(fact, when)
+    return tuple(f"{when}: {fact}" for fact, when in seen.items())
+
+
 @dataclass(frozen=True, slots=True)
 class Life:
     """One incarnation of an experiment, as its supervisor saw it.
@@ -101,9 +113,14 @@ class Evidence:
         return (*self.struck, self.recovered, self.again)
 
     @property
-    def images(self) -> tuple[Image, ...]:
-        """Every state that was durable between two incarnations, and at the end, in order."""
-        return (*(life.after for life in self.struck), self.settled, self.unchanged, self.final)
+    def images(self) -> tuple[tuple[str, Image], ...]:
+        """Every state that was durable when no incarnation ran, in order, and when it was."""
+        return (
+            *((f"after incarnation {life.number}", life.after) for life in self.struck),
+            ("at rest", self.settled),
+            ("after a second restart", self.unchanged),
+            ("at the end", self.final),
+        )
 
 
 class Oracle(Protocol):

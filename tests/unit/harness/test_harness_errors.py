@@ -1,0 +1,83 @@
+"""Errors: the nearest name, and the way through a pipe."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import pkgutil
+
+import pytest
+
+import harness
+from harness.conduct import EndedError
+from harness.errors import DeadlineError, HarnessError, UnknownNameError, UsageError
+from harness.incarnation import ForeignStopError
+from harness.result import Verdict
+from harness.rig import RestartError
+
+EVERY = [
+    HarnessError("a"),
+    UsageError("b"),
+    UnknownNameError("oracle", "nme", ["name", "other"]),
+    UnknownNameError("oracle", "name", []),
+    DeadlineError("a reply", 2.5),
+    ForeignStopError("c"),
+    RestartError("d"),
+    EndedError(Verdict.NOT_FIRED, "e"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "nearest"),
+    [
+        ("refernce", ["reference", "orders"], "reference"),
+        ("smok", ["deep", "full", "smoke"], "smoke"),
+        ("", ["only"], "only"),
+        ("quite-different", ["x"], "x"),
+        ("a", (each for each in ("b", "b", "aa")), "aa"),
+    ],
+)
+def test_an_unknown_name_comes_with_the_nearest(name: str, known: list[str], nearest: str) -> None:
+    """Rule 7: whenever there is a known name, the nearest one is in the message."""
+    error = UnknownNameError("thing", name, known)
+    assert str(error) == f"unknown thing {name!r}; did you mean {nearest!r}?"
+    assert isinstance(error, UsageError)
+
+
+def test_an_unknown_name_where_there_is_none() -> None:
+    """Rule 7: with nothing to suggest, that is what is said."""
+    error = UnknownNameError("thing", "a", ())
+    assert str(error) == "unknown thing 'a'; there is no thing at all"
+
+
+def test_the_known_names_are_sorted_and_each_is_there_once() -> None:
+    """Rule 6: the message does not depend on the order of a set."""
+    assert UnknownNameError("thing", "a", {"c", "b"}).known == ("b", "c")
+    assert UnknownNameError("thing", "a", ["c", "b", "c"]).known == ("b", "c")
+
+
+def test_a_missed_deadline_says_what_and_how_long() -> None:
+    """Rule 11: every wait has a deadline, and its message says which one it was."""
+    assert str(DeadlineError("a reply", 2.0)) == "waited 2 s for a reply, and it did not come"
+
+
+@pytest.mark.parametrize("error", EVERY, ids=lambda error: type(error).__name__)
+def test_an_error_comes_through_a_pipe_as_it_was(error: HarnessError) -> None:
+    """A lane answers with errors through a pipe: kind, message and attributes stay."""
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert str(copy) == str(error)
+    assert vars(copy) == vars(error)
+
+
+def test_every_error_of_the_harness_is_tried_here() -> None:
+    """A new kind of error must come through a pipe too."""
+    for module in pkgutil.walk_packages(harness.__path__, "harness."):
+        importlib.import_module(module.name)
+    known = {HarnessError}
+    fresh = [HarnessError]
+    while fresh:
+        fresh = [kind for each in fresh for kind in each.__subclasses__()]
+        known.update(fresh)
+    own = {kind for kind in known if kind.__module__.startswith("harness.")}
+    assert own == {type(error) for error in EVERY}

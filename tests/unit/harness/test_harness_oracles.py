@@ -1,0 +1,412 @@
+"""The other oracles: each holds, and each finds every fact that it can report."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from harness_doubles import Scene, facts
+
+from harness.oracles.artifacts import ArtifactsWhole
+from harness.oracles.books import (
+    ArtifactRow,
+    AttemptRow,
+    Books,
+    CheckpointRow,
+    DecisionRow,
+)
+from harness.oracles.checkpoints import CheckpointsAdvance
+from harness.oracles.commands import CommandsEnd, FreshGoesThrough
+from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice, read_ledger
+from harness.oracles.oracle import Answer, Finding, broken_if
+from harness.oracles.processes import NoSurvivors
+from harness.oracles.recovery import DecisionsRight, RestartChangesNothing
+from harness.world.ledger import EffectLedger
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from harness.workload import Command
+    from harness.workspace import Image
+    from harness.world.facts import CoordinatorFacts
+
+HOLDS = Finding(Answer.HOLDS)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """Give an experiment without books or facts."""
+    return Scene(tmp_path)
+
+
+def broken(*found: str) -> Finding:
+    """Return *broken* with these facts."""
+    return Finding(Answer.BROKEN, found)
+
+
+def test_broken_if_there_is_evidence() -> None:
+    """Design, *oracle*: *broken* comes with evidence, *holds* without."""
+    assert broken_if(iter(["a", "b"])) == broken("a", "b")
+    assert broken_if(iter([])) == HOLDS
+
+
+def test_the_images_of_the_evidence_are_in_order(scene: Scene) -> None:
+    """The states between two incarnations, and the end, each once."""
+    evidence = scene.evidence()
+    assert tuple(image for _, image in evidence.images) == scene.every
+    assert [when for when, _ in evidence.images] == [
+        "after incarnation 1",
+        "at rest",
+        "after a second restart",
+        "at the end",
+    ]
+    assert [life.number for life in evidence.lives] == [1, 2, 3]
+
+
+# Effects
+
+
+def test_effects_that_happened_once_hold(scene: Scene) -> None:
+    """INV-3: another key, or another kind under the same key, is another effect."""
+    ledger = EffectLedger(scene.final.world_dir)
+    for kind, key in (("charge", "c1"), ("charge", "c2"), ("mail", "c1")):
+        ledger.record(kind, key)
+    assert NoEffectTwice().check(scene.evidence()) == HOLDS
+
+
+def test_an_effect_that_happened_twice(scene: Scene) -> None:
+    """INV-3: under one key, whoever did it."""
+    ledger = EffectLedger(scene.final.world_dir)
+    for kind, key, token in (
+        ("mail", "c1", "a1"),
+        ("charge", "c2", "a1"),
+        ("mail", "c1", "a2"),
+        ("charge", "c2", "a1"),
+        ("charge", "c2", "a2"),
+    ):
+        ledger.record(kind, key, token)
+    both = ("charge 'c2' happened 3 times", "mail 'c1' happened 2 times")
+    assert NoEffectTwice().check(scene.evidence()) == broken(*both)
+    assert NoEffectTwice(frozenset({"mail"})).check(scene.evidence()) == broken(both[1])
+    assert NoEffectTwice(frozenset({"other"})).check(scene.evidence()) == HOLDS
+
+
+def test_every_command_had_its_effect(scene: Scene) -> None:
+    """INV-1: the fresh command's too; twice is another oracle's matter."""
+    ledger = EffectLedger(scene.final.world_dir)
+    for key in ("c1", "fresh", "c1", "more"):
+        ledger.record("charge", key)
+    assert EveryCommandHasEffect("charge").check(scene.evidence()) == HOLDS
+
+
+def test_a_command_without_its_effect(scene: Scene) -> None:
+    """INV-1: an effect of another kind, or in another image, is not it."""
+    EffectLedger(scene.final.world_dir).record("mail", "c1")
+    EffectLedger(scene.settled.world_dir).record("charge", "c1")
+    assert EveryCommandHasEffect("charge").check(scene.evidence()) == broken(
+        "command 'c1' never had its effect 'charge'",
+        "command 'fresh' never had its effect 'charge'",
+    )
+
+
+# Commands
+
+DONE = facts(delivered=["c1"], acked=["c1"], events=[("e1", "c1", "a1", "unknown")])
+FRESH_DONE = facts(acked=["fresh"], events=[("e9", "fresh", "a9", "succeeded")])
+
+
+def test_commands_that_ended_hold(scene: Scene) -> None:
+    """INV-1: when the worker was quiet, every command had ended; the fresh one is not asked."""
+    scene.put_facts(DONE, scene.settled)
+    assert CommandsEnd().check(scene.evidence()) == HOLDS
+
+
+@pytest.mark.parametrize(
+    ("seen", "fact"),
+    [
+        (facts(), "command 'c1' was delivered 0 times and never acknowledged"),
+        (
+            facts(delivered=["c1", "c2", "c1"], acked=["c2"]),
+            "command 'c1' was delivered 2 times and never acknowledged",
+        ),
+        (
+            facts(delivered=["c1"], acked=["c1"], events=[("e1", "c1", "a1", "started")]),
+            "command 'c1' was acknowledged and never ended",
+        ),
+        (
+            facts(
+                delivered=["c1"],
+                acked=["c1"],
+                receipts=[("conflicting", ("e1", "c1", "a", "failed"))],
+            ),
+            "command 'c1' was acknowledged and never ended",
+        ),
+    ],
+)
+def test_a_command_that_did_not_end(scene: Scene, seen: CoordinatorFacts, fact: str) -> None:
+    """INV-1: an end that came only after another restart is too late."""
+    scene.put_facts(seen, scene.settled)
+    scene.put_facts(DONE, scene.unchanged, scene.final)
+    assert CommandsEnd().check(scene.evidence()) == broken(fact)
+
+
+def fresh_books(checkpoint_of: str) -> Books:
+    """Return books with the attempt of the fresh command and one checkpoint."""
+    attempt = AttemptRow("a9", "fresh", "compute/1", "SUCCEEDED", has_result=True)
+    return Books(attempts=(attempt,), checkpoints=(CheckpointRow(checkpoint_of, 1),))
+
+
+@pytest.mark.parametrize(
+    ("seen", "checkpoint_of", "found"),
+    [
+        (FRESH_DONE, "a9", ()),
+        (FRESH_DONE, "a1", ("command 'fresh' ended without a new checkpoint",)),
+        (facts(), "a9", ("command 'fresh' was delivered 0 times and never acknowledged",)),
+        (facts(acked=["fresh"]), "a9", ("command 'fresh' was acknowledged and never ended",)),
+    ],
+)
+def test_fresh_goes_through(
+    scene: Scene, seen: CoordinatorFacts, checkpoint_of: str, found: tuple[str, ...]
+) -> None:
+    """Rule 4: progress, not only cleanliness: accepted, checkpointed, ended."""
+    scene.put_facts(seen, scene.final)
+    scene.put_books(fresh_books(checkpoint_of), scene.final)
+    finding = FreshGoesThrough(scene.read_books).check(scene.evidence())
+    assert finding == (broken(*found) if found else HOLDS)
+
+
+# Checkpoints
+
+
+def put_checkpoints(scene: Scene, *seqs: Mapping[str, int]) -> None:
+    """Put the checkpoints of each image, in order."""
+    for image, by_attempt in zip(scene.every, seqs, strict=True):
+        rows = tuple(CheckpointRow(attempt, seq) for attempt, seq in by_attempt.items())
+        scene.put_books(Books(checkpoints=rows), image)
+
+
+def test_checkpoints_that_advance_hold(scene: Scene) -> None:
+    """INV-7: a sequence number may stay, rise, and appear."""
+    put_checkpoints(scene, {}, {"a1": 1}, {"a1": 1, "a2": 4}, {"a1": 3, "a2": 4})
+    assert CheckpointsAdvance(scene.read_books).check(scene.evidence()) == HOLDS
+
+
+def test_a_checkpoint_that_goes_back(scene: Scene) -> None:
+    """INV-7: lower, or gone; each setback is reported where it happened."""
+    put_checkpoints(scene, {"a1": 3, "a2": 1}, {"a1": 2, "a2": 1}, {"a1": 2}, {"a1": 2})
+    assert CheckpointsAdvance(scene.read_books).check(scene.evidence()) == broken(
+        "at rest: the checkpoint of attempt 'a1' went from 3 to 2",
+        "after a second restart: the checkpoint of attempt 'a2' went from 1 to nothing",
+    )
+
+
+# Artifacts
+
+TEXT = b"what c1 asks for"
+CHECKSUM = hashlib.sha256(TEXT).hexdigest()
+ARTIFACT_BOOKS = Books(artifacts=(ArtifactRow("c1/out.txt", "a1", CHECKSUM),))
+
+
+def expected(command: Command) -> Mapping[str, str]:
+    """Say which file a command asks for."""
+    return {"c1/out.txt": CHECKSUM} if command.command_id == "c1" else {}
+
+
+def put_file(name: str, data: bytes, *images: Image) -> None:
+    """Write a file among the artifacts of images."""
+    for image in images:
+        file = image.worker_dir / "files" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+
+
+def artifacts(scene: Scene) -> Finding:
+    """Ask about the files."""
+    return ArtifactsWhole(
+        scene.read_books, "files", expected, lambda name: name.endswith(".tmp")
+    ).check(scene.evidence())
+
+
+@pytest.fixture
+def files(scene: Scene) -> Scene:
+    """Give an experiment whose file was made in the recovery, with the temporary one before."""
+    put_file("c1/out.txt.tmp", b"half", scene.crash)
+    put_file("c1/out.txt", TEXT, scene.settled, scene.unchanged, scene.final)
+    scene.put_books(ARTIFACT_BOOKS, scene.final)
+    return scene
+
+
+def test_files_that_are_whole_hold(files: Scene) -> None:
+    """INV-11, FIL-03: missing or temporary at the crash, whole in the end."""
+    assert artifacts(files) == HOLDS
+
+
+def test_a_file_that_is_torn_at_the_crash(files: Scene) -> None:
+    """INV-11: a file at its final path is whole at every moment."""
+    put_file("c1/out.txt", TEXT[:5], files.crash)
+    assert artifacts(files) == broken("after incarnation 1: file 'c1/out.txt' is torn or wrong")
+
+
+def test_a_file_that_was_never_asked_for(files: Scene) -> None:
+    """INV-12: nothing else appears at a final path."""
+    put_file("c1/more.txt", TEXT, files.crash)
+    assert artifacts(files) == broken("after incarnation 1: file 'c1/more.txt' was never asked for")
+
+
+def test_a_temporary_file_that_is_left(files: Scene) -> None:
+    """FIL-03: at rest nothing half-made is left; one fact, however many images show it."""
+    put_file("c1/out.txt.tmp", b"half", files.settled, files.final)
+    assert artifacts(files) == broken("at rest: temporary file 'c1/out.txt.tmp' is left")
+
+
+def test_a_file_that_is_missing_in_the_end(files: Scene) -> None:
+    """INV-1: what a command asks for is there in the end."""
+    (files.final.worker_dir / "files" / "c1" / "out.txt").unlink()
+    assert artifacts(files) == broken("at the end: file 'c1/out.txt' is missing")
+
+
+@pytest.mark.parametrize("checksum", [None, "0" * 64])
+def test_books_that_do_not_have_the_file(files: Scene, checksum: str | None) -> None:
+    """INV-11: the books record the checksum of what is there."""
+    rows = (ArtifactRow("c1/out.txt", "a1", checksum),) if checksum else ()
+    files.put_books(Books(artifacts=rows), files.final)
+    assert artifacts(files) == broken(f"at the end: the books have file 'c1/out.txt' as {checksum}")
+
+
+def test_no_directory_of_artifacts_is_no_artifacts(scene: Scene) -> None:
+    """A worker that was killed before it made its directory has no file that could be wrong."""
+    assert artifacts(scene) == broken(
+        "at the end: file 'c1/out.txt' is missing",
+        "at the end: the books have file 'c1/out.txt' as None",
+    )
+
+
+# Recovery
+
+OPEN = AttemptRow("a1", "c1", "compute/1", "RUNNING", has_result=False)
+CLOSED = replace(OPEN, state="SUCCEEDED", has_result=True)
+RIGHT = DecisionRow(2, "a1", "recompute", "found running")
+
+
+def decisions(scene: Scene, found: AttemptRow, *made: DecisionRow, killed: bool = False) -> Finding:
+    """Ask about what the recovery, or the incarnation that is killed, decided about an attempt."""
+    before, after = (scene.start, scene.crash) if killed else (scene.crash, scene.settled)
+    earlier = (DecisionRow(1, "a0", "an earlier start", ""),)
+    scene.put_books(Books(attempts=(CLOSED,), decisions=earlier), scene.start, *scene.every)
+    scene.put_books(Books(attempts=(found,), decisions=earlier), before)
+    for image in scene.every[scene.every.index(after) :]:
+        scene.put_books(Books(attempts=(CLOSED,), decisions=(*earlier, *made)), image)
+    oracle = DecisionsRight(
+        scene.read_books, lambda row: {"RUNNING": "recompute"}.get(row.state, "start")
+    )
+    return oracle.check(scene.evidence())
+
+
+def test_the_decision_that_the_policy_demands_holds(scene: Scene) -> None:
+    """REC-01: once, as the policy says, with a reason."""
+    assert decisions(scene, OPEN, RIGHT) == HOLDS
+
+
+def test_nothing_is_decided_about_what_has_ended(scene: Scene) -> None:
+    """REC-01: an attempt that is over needs no decision."""
+    assert decisions(scene, CLOSED) == HOLDS
+
+
+def test_a_killed_recovery_may_have_decided_nothing_yet(scene: Scene) -> None:
+    """Rule 3: what was in flight at the strike may be either way."""
+    assert decisions(scene, OPEN, killed=True) == HOLDS
+
+
+@pytest.mark.parametrize(
+    ("found", "made", "fact"),
+    [
+        (CLOSED, (RIGHT,), "decided 'recompute', though it was not open"),
+        (OPEN, (RIGHT, RIGHT), "decided twice"),
+        (
+            OPEN,
+            (replace(RIGHT, decision="resume"),),
+            "compute/1 found RUNNING, decided 'resume' instead of 'recompute'",
+        ),
+        (
+            replace(OPEN, state="PENDING"),
+            (RIGHT,),
+            "compute/1 found PENDING, decided 'recompute' instead of 'start'",
+        ),
+        (OPEN, (replace(RIGHT, reason=""),), "decided 'recompute' without a reason"),
+        (OPEN, (), "nothing was decided"),
+    ],
+)
+def test_a_decision_that_is_wrong(
+    scene: Scene, found: AttemptRow, made: tuple[DecisionRow, ...], fact: str
+) -> None:
+    """REC-01 to REC-04, REC-14: every way to decide wrongly is told apart."""
+    assert decisions(scene, found, *made) == broken(f"incarnation 2, attempt 'a1': {fact}")
+
+
+def test_a_killed_recovery_must_not_decide_wrongly(scene: Scene) -> None:
+    """REC-01: what was decided before the strike is judged too."""
+    made = replace(RIGHT, decision="resume")
+    assert decisions(scene, OPEN, made, killed=True) == broken(
+        "incarnation 1, attempt 'a1': compute/1 found RUNNING, "
+        "decided 'resume' instead of 'recompute'"
+    )
+
+
+def restarted(scene: Scene) -> Finding:
+    """Ask whether the second restart changed anything."""
+    return RestartChangesNothing(scene.read_books).check(scene.evidence())
+
+
+def test_a_restart_that_changes_nothing_holds(scene: Scene) -> None:
+    """REC-17: the fresh command, which comes afterwards, may change everything."""
+    scene.put_books(Books(boot=1), scene.settled, scene.unchanged)
+    scene.put_books(Books(boot=2), scene.crash, scene.final)
+    for image in (scene.settled, scene.unchanged):
+        EffectLedger(image.world_dir).record("charge", "c1")
+    assert restarted(scene) == HOLDS
+
+
+def test_a_restart_that_changes_the_worker(scene: Scene) -> None:
+    """REC-17: its state before and after must be the same."""
+    scene.put_books(Books(boot=1), scene.settled)
+    scene.put_books(Books(boot=2), scene.unchanged)
+    assert restarted(scene) == broken("the worker's state changed")
+
+
+def test_a_restart_that_changes_the_world(scene: Scene) -> None:
+    """REC-17: no effect without work; an own view of the world is asked instead when given."""
+    EffectLedger(scene.unchanged.world_dir).record("charge", "c1")
+    assert restarted(scene) == broken("the world's state changed")
+    unmoved = RestartChangesNothing(scene.read_books, lambda _world_dir: None)
+    assert unmoved.check(scene.evidence()) == HOLDS
+
+
+def test_a_restart_that_changes_both(scene: Scene) -> None:
+    """REC-17: both are told."""
+    scene.put_books(Books(boot=1), scene.settled)
+    EffectLedger(scene.settled.world_dir).record("charge", "c1")
+    assert restarted(scene) == broken("the worker's state changed", "the world's state changed")
+
+
+# Processes
+
+
+def test_survivors(scene: Scene) -> None:
+    """Rule 9: a process that is left is reported, each by itself."""
+    assert NoSurvivors().check(scene.evidence()) == HOLDS
+    scene.survivors = ("7 sleep", "8 python")
+    assert NoSurvivors().check(scene.evidence()) == broken(
+        "still running: 7 sleep", "still running: 8 python"
+    )
+
+
+def test_the_ledger_keeps_what_was_recorded(tmp_path: Path) -> None:
+    """Design, *effect ledger*: order, and any text, come back; no file is no effects."""
+    assert read_ledger(tmp_path) == ()
+    ledger = EffectLedger(tmp_path)
+    for key in ("c1", "line\nbreak \u2028 é", "c1"):
+        ledger.record("charge", key, token="a1")
+    assert [effect.key for effect in read_ledger(tmp_path)] == ["c1", "line\nbreak \u2028 é", "c1"]

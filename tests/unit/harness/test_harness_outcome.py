@@ -1,0 +1,207 @@
+"""What a scenario came to: pins, points that were not reached, moments, exit codes."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+from harness_doubles import broken, hits, result, scenario
+
+from harness.catalogue import Catalogue, DeclaredPoint
+from harness.outcome import ExitCode, MomentTally, Outcome, exit_code
+from harness.result import Verdict, Violation
+from harness.scenario import HOLDS, Pin, broken_by
+from harness.schedule import Moment, parse
+
+if TYPE_CHECKING:
+    from harness.result import ExperimentResult
+
+INCONCLUSIVE = (Verdict.NOT_FIRED, Verdict.WRONG_DEATH, Verdict.HUNG, Verdict.UNKNOWN)
+AT_B = parse("a.b.before=kill")
+AT_C = parse("a.c.before=kill")
+LABELS = ("a.b.before", "a.c.before")
+CATALOGUE = Catalogue([DeclaredPoint(label, "p/a.py", n) for n, label in enumerate(LABELS, 1)])
+CONTROL_HELD = result(lives=[hits(*LABELS)])
+FIRST = broken_by("first")
+
+
+def outcome(
+    *others: ExperimentResult,
+    control: ExperimentResult = CONTROL_HELD,
+    pin: Pin = HOLDS,
+    whole: bool = True,
+    catalogue: Catalogue = CATALOGUE,
+    strike: tuple[str, ...] = (),
+    must_reach_all: bool = True,
+) -> Outcome:
+    """Return the outcome of a scenario with two oracles and these experiments."""
+    tried = scenario(
+        pin=pin, oracles=("first", "second"), strike=strike, must_reach_all=must_reach_all
+    )
+    return Outcome(tried, catalogue, (control, *others), whole=whole)
+
+
+@pytest.mark.parametrize(
+    ("pin", "others", "mismatch"),
+    [
+        (HOLDS, (result(AT_B),), ""),
+        (HOLDS, (broken(AT_B, "first"),), "1 experiment broke a promise"),
+        (HOLDS, (broken(AT_B, "first"), broken(AT_C, "second")), "2 experiments broke a promise"),
+        (FIRST, (broken(AT_B, "first"),), ""),
+        (FIRST, (broken(AT_B, "second", "first"), result(AT_C)), ""),
+        (FIRST, (result(AT_B),), "pinned broken by first, but none did"),
+        (FIRST, (broken(AT_B, "second"),), "pinned broken by first, but only second did"),
+    ],
+)
+def test_the_outcome_against_the_pin(
+    pin: Pin, others: tuple[ExperimentResult, ...], mismatch: str
+) -> None:
+    """Design, *pin*: a mismatch fails in both directions (exit code 1)."""
+    seen = outcome(*others, pin=pin)
+    assert seen.mismatch == mismatch
+    assert seen.exit_code is (ExitCode.BROKEN if mismatch else ExitCode.AS_PINNED)
+
+
+@pytest.mark.parametrize("others", [(), (result(AT_B),), (broken(AT_B, "second"),)])
+def test_one_schedule_alone_need_not_catch_a_known_bad_worker(
+    others: tuple[ExperimentResult, ...],
+) -> None:
+    """Only a whole tier owes the catch that a scenario is pinned to."""
+    assert outcome(*others, pin=FIRST, whole=False).exit_code is ExitCode.AS_PINNED
+
+
+def test_one_schedule_alone_can_break_a_promise() -> None:
+    """A worker that is pinned to hold must hold under any schedule."""
+    assert outcome(broken(AT_B, "first"), whole=False).exit_code is ExitCode.BROKEN
+
+
+@pytest.mark.parametrize("verdict", INCONCLUSIVE)
+@pytest.mark.parametrize("pin", [HOLDS, FIRST])
+def test_a_verdict_that_says_nothing_is_inconclusive(verdict: Verdict, pin: Pin) -> None:
+    """Rule 8: not fired, wrong death, hung and unknown are exit code 3, whatever the pin."""
+    caught = [broken(AT_C, "first")] if pin is FIRST else []
+    seen = outcome(result(AT_B, verdict=verdict, note="why"), *caught, pin=pin)
+    assert seen.exit_code is ExitCode.INCONCLUSIVE
+    assert list(seen.inconclusive()) == [f"tried[a.b.before#1=kill]: {verdict}: why"]
+
+
+def test_broken_is_stronger_than_inconclusive() -> None:
+    """Rule 8: one broken promise is certain, however many others could not be judged."""
+    seen = outcome(broken(AT_B, "first"), result(AT_C, verdict=Verdict.HUNG))
+    assert seen.exit_code is ExitCode.BROKEN
+
+
+@pytest.mark.parametrize("pin", [HOLDS, FIRST])
+@pytest.mark.parametrize("verdict", [v for v in Verdict if v is not Verdict.HELD])
+def test_nothing_is_concluded_when_the_control_leg_failed(pin: Pin, verdict: Verdict) -> None:
+    """Rule 5: then the scenario is unknown, even where an experiment broke."""
+    found = (Violation("first", "a fact"),) if verdict is Verdict.BROKEN else ()
+    control = result(lives=[hits(*LABELS)], verdict=verdict, violations=found, note="a note")
+    seen = outcome(broken(AT_B, "first"), control=control, pin=pin)
+    assert seen.exit_code is ExitCode.INCONCLUSIVE
+    why = "first: a fact" if found else "a note"
+    assert list(seen.inconclusive()) == [f"the control leg, without a fault, was {verdict}: {why}"]
+
+
+def test_a_declared_point_that_nothing_reached_is_inconclusive() -> None:
+    """HAR-01: a point with no hits turns the run red, and the reason says where it stands."""
+    seen = outcome(control=result(lives=[hits("a.b.before")]))
+    assert seen.unreached == ("a.c.before",)
+    assert seen.exit_code is ExitCode.INCONCLUSIVE
+    assert list(seen.inconclusive()) == ["p/a.py:2: a.c.before is declared and was never reached"]
+
+
+def test_a_point_that_a_recovery_reached_is_reached() -> None:
+    """HAR-01: any incarnation of any experiment counts."""
+    control = result(lives=[hits("a.b.before")])
+    seen = outcome(result(AT_B, [hits("a.b.before"), hits("a.c.before")]), control=control)
+    assert seen.unreached == ()
+    assert seen.exit_code is ExitCode.AS_PINNED
+
+
+def test_points_count_only_where_they_were_promised() -> None:
+    """One schedule alone, a scenario that says so, and labels not to be struck owe nothing."""
+    control = result(lives=[hits("a.b.before")])
+    assert outcome(control=control, whole=False).unreached == ()
+    assert outcome(control=control, must_reach_all=False).unreached == ()
+    assert outcome(control=control, strike=("a.b.before",)).unreached == ()
+    assert outcome(control=control, strike=("a.c.before",)).unreached == ("a.c.before",)
+
+
+def test_the_tally_of_moments() -> None:
+    """README, *record*: each moment was reached, struck, struck in a recovery, survived or not."""
+    twice = parse("a.b.before=kill / a.c.before=kill")
+    seen = outcome(
+        result(AT_B, [hits("a.b.before"), hits(*LABELS)]),
+        broken(twice, "first"),
+        result(AT_C, verdict=Verdict.NOT_FIRED, fired=0),
+        result(parse("x.y.mid=kill"), verdict=Verdict.NOT_FIRED, fired=0),
+        control=result(lives=[hits("a.b.before")]),
+    )
+    assert seen.moments == (
+        MomentTally(
+            Moment("a.b.before"),
+            "p/a.py:1",
+            reached=True,
+            struck=2,
+            struck_in_recovery=0,
+            survived=False,
+        ),
+        MomentTally(
+            Moment("a.c.before"),
+            "p/a.py:2",
+            reached=True,
+            struck=1,
+            struck_in_recovery=1,
+            survived=False,
+        ),
+        MomentTally(
+            Moment("x.y.mid"), "", reached=False, struck=0, struck_in_recovery=0, survived=False
+        ),
+    )
+
+
+def test_a_moment_survives_when_every_experiment_that_struck_it_held() -> None:
+    """Rule 1: struck with proof, and held."""
+    (at_b, at_c) = outcome(result(AT_B), result(AT_C)).moments
+    assert (at_b.struck, at_b.survived) == (1, True)
+    assert (at_c.struck, at_c.survived) == (1, True)
+
+
+@pytest.mark.parametrize("verdict", [v for v in Verdict if v is not Verdict.HELD])
+def test_a_moment_does_not_survive_anything_else(verdict: Verdict) -> None:
+    """Rule 1: only *held* is a pass."""
+    (at_b,) = outcome(result(AT_B), result(AT_B, verdict=verdict)).moments
+    assert (at_b.struck, at_b.survived) == (2, False)
+
+
+def test_points_that_were_not_reached_are_moments_too() -> None:
+    """HAR-01: they are in the tally, not reached and not struck."""
+    (missed,) = outcome(control=result(lives=[hits("a.b.before")])).moments
+    assert (missed.moment, missed.reached, missed.struck) == (Moment("a.c.before"), False, 0)
+
+
+AS_PINNED = outcome(result(AT_B))
+BROKEN = outcome(broken(AT_B, "first"))
+UNSURE = outcome(result(AT_B, verdict=Verdict.HUNG))
+
+
+@pytest.mark.parametrize("others", list(itertools.permutations([AS_PINNED, BROKEN, UNSURE])))
+def test_the_exit_code_of_a_run(others: tuple[Outcome, ...]) -> None:
+    """Rule 8: broken over inconclusive over as pinned, in whatever order."""
+    assert exit_code(others) is ExitCode.BROKEN
+    without_broken = tuple(each for each in others if each is not BROKEN)
+    assert exit_code(without_broken) is ExitCode.INCONCLUSIVE
+    assert exit_code((AS_PINNED, AS_PINNED)) is ExitCode.AS_PINNED
+
+
+def test_the_exit_codes_are_the_documented_numbers() -> None:
+    """Rule 8: distinct numbers that scripts rely on."""
+    assert {code.name: code.value for code in ExitCode} == {
+        "AS_PINNED": 0,
+        "BROKEN": 1,
+        "USAGE": 2,
+        "INCONCLUSIVE": 3,
+        "HARNESS": 4,
+    }

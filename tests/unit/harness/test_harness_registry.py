@@ -1,0 +1,188 @@
+"""Where scenarios come from, and which of them are meant."""
+
+from __future__ import annotations
+
+import sys
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pytest
+from harness_doubles import scenario
+
+from harness.errors import UnknownNameError, UsageError
+from harness.registry import judged_by, load, select
+from harness.scenario import broken_by
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from harness.scenario import Scenario
+
+    Module = Callable[..., Path]
+
+HEAD = """
+from harness.oracles.processes import NoSurvivors
+from harness.scenario import Scenario
+from harness.workload import Command, Workload
+
+def made(name):
+    return Scenario(name, print, lambda seed: Workload((), Command("f")), (NoSurvivors(),))
+"""
+
+_numbers = count(1)
+
+
+@pytest.fixture(autouse=True)
+def separate_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget afterwards what a test has imported."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Module:
+    """Give a function that writes a module whose name is new."""
+
+    def write(text: str, folder: str = "", stem: str = "") -> Path:
+        file = tmp_path / folder / f"{stem or f'tried_module_{next(_numbers)}'}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(HEAD + text, encoding="utf-8")
+        return file
+
+    return write
+
+
+def test_a_file_gives_the_scenarios_that_it_assigns(module: Module) -> None:
+    """A scenario stands alone or in a tuple, plain or annotated; the rest is passed over."""
+    file = module(
+        "ONE = made('one')\n"
+        "TWO: Scenario = made('two')\n"
+        "A = B = made('twice-assigned')\n"
+        "BOTH = (made('in-tuple'), 'no scenario', made('also'))\n"
+        "OTHER = 1\n"
+        "DECLARED: int\n"
+        "def f():\n"
+        "    HIDDEN = made('hidden')\n"
+    )
+    known = load(file)
+    assert list(known) == ["also", "in-tuple", "one", "twice-assigned", "two"]
+    assert all(name == each.name for name, each in known.items())
+
+
+def test_a_folder_is_searched_through_and_through(module: Module, tmp_path: Path) -> None:
+    """Files in folders count; order comes from the names of the scenarios."""
+    module("Z = made('z')")
+    module("A = made('a')", folder="deep/deeper")
+    (tmp_path / "notes.txt").write_text("Z = made('no')")
+    assert list(load(str(tmp_path))) == ["a", "z"]
+
+
+def test_a_scenario_that_was_imported_is_not_the_importers(module: Module, tmp_path: Path) -> None:
+    """A variant made from another module's scenario does not collect that one too."""
+    first = module("ONE = made('one')")
+    second = module(f"from {first.stem} import ONE\nTWO = made('two')")
+    assert list(load(second)) == ["two"]
+    assert list(load(tmp_path)) == ["one", "two"]
+
+
+def test_a_module_in_a_package_has_its_whole_name(module: Module, tmp_path: Path) -> None:
+    """Relative imports work: the name begins at the first folder without ``__init__.py``."""
+    package = f"tried_package_{next(_numbers)}"
+    module("ONE = made('one')", folder=f"{package}/sub", stem="one")
+    module("from .one import made\nTWO = made('two-' + __name__)", f"{package}/sub", "two")
+    for folder in (package, f"{package}/sub"):
+        module("", folder, "__init__")
+    assert list(load(tmp_path / package)) == ["one", f"two-{package}.sub.two"]
+    assert f"{package}.sub.one" in sys.modules
+
+
+def test_two_scenarios_of_one_name_are_refused(module: Module, tmp_path: Path) -> None:
+    """Rule 7: a name means one scenario; the message says where the other one is."""
+    module("ONE = made('same')", stem="a_first")
+    second = module("ONE = made('same')", stem="b_second")
+    with pytest.raises(UsageError, match=f"two scenarios are named 'same'; one is in {second}"):
+        load(tmp_path)
+
+
+def test_one_scenario_under_two_names_is_one(module: Module) -> None:
+    """The same value, assigned twice, is no second scenario."""
+    assert list(load(module("ONE = made('one')\nTUPLE = (ONE, ONE)"))) == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("raise RuntimeError('no database')", "RuntimeError: no database"),
+        ("import no_such_module_at_all", "ModuleNotFoundError: No module named"),
+        ("def (:", "SyntaxError: "),
+        ("BAD = made('Not A Name')", "UsageError: scenario name 'Not A Name'"),
+    ],
+)
+def test_a_module_that_cannot_be_imported(module: Module, text: str, reason: str) -> None:
+    """Rule 8: the caller's mistake is a usage error that says which file and why."""
+    file = module(text)
+    with pytest.raises(UsageError, match=f"^{file} cannot be imported: {reason}") as caught:
+        load(file)
+    assert caught.value.__cause__ is not None
+
+
+@pytest.mark.parametrize("name", ["missing", "missing.py", "notes.txt"])
+def test_a_path_that_has_no_scenarios(tmp_path: Path, name: str) -> None:
+    """Rule 7: neither a folder nor a Python file."""
+    (tmp_path / "notes.txt").write_text("")
+    with pytest.raises(UsageError, match="give a folder or a Python file with --scenarios"):
+        load(tmp_path / name)
+
+
+def test_a_place_without_scenarios(module: Module, tmp_path: Path) -> None:
+    """Nothing to run is an error, not a run that is as pinned."""
+    module("ONE = 1")
+    with pytest.raises(UsageError, match="has a Scenario"):
+        load(tmp_path)
+
+
+def known(*names: str) -> dict[str, Scenario]:
+    """Return scenarios by name."""
+    return {name: scenario(name) for name in names}
+
+
+def test_named_scenarios_are_selected_in_the_order_given() -> None:
+    """No name means all; a name given twice counts once."""
+    every = known("a", "b", "c")
+    assert [each.name for each in select(every, [])] == ["a", "b", "c"]
+    assert [each.name for each in select(every, ["c", "a", "c"])] == ["c", "a"]
+
+
+def test_an_unknown_scenario_gives_the_nearest() -> None:
+    """Rule 7: an unknown scenario is an error with the nearest known name."""
+    message = "unknown scenario 'referense'; did you mean 'reference'"
+    with pytest.raises(UnknownNameError, match=message):
+        select(known("reference", "orders"), ["orders", "referense"])
+
+
+def test_judged_by_keeps_the_named_oracles_alone() -> None:
+    """Only scenarios with such an oracle are left, in their order."""
+    both = scenario("both", oracles=("x", "y", "z"))
+    one = scenario("one", oracles=("z",))
+    none = scenario("none", oracles=("y",))
+    kept = judged_by([both, one, none], ["z", "x", "z"])
+    assert [(s.name, [o.name for o in s.oracles]) for s in kept] == [
+        ("both", ["x", "z"]),
+        ("one", ["z"]),
+    ]
+    assert judged_by([both, one, none], []) == (both, one, none)
+
+
+def test_judged_by_leaves_out_what_another_oracle_must_catch() -> None:
+    """A known-bad worker is kept when the oracle that it is pinned to is among the named."""
+    bad = scenario("bad", oracles=("x", "y"), pin=broken_by("y"))
+    assert judged_by([bad], ["x"]) == ()
+    assert [each.pin for each in judged_by([bad], ["x", "y"])] == [bad.pin]
+    assert [[o.name for o in s.oracles] for s in judged_by([bad], ["y"])] == [["y"]]
+
+
+def test_an_unknown_oracle_gives_the_nearest() -> None:
+    """Rule 7: an oracle that no scenario has is an error."""
+    with pytest.raises(UnknownNameError, match="unknown oracle 'fist'; did you mean 'first'"):
+        judged_by([scenario()], ["fist"])

@@ -1,0 +1,47 @@
+"""Scenarios as values: what is refused when one is made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from harness_doubles import NamedOracle, scenario
+
+from harness.errors import UnknownNameError, UsageError
+from harness.scenario import HOLDS, broken_by
+
+
+@pytest.mark.parametrize("name", ["a", "orders", "known-bad.ack_first", "2nd-try", "a1"])
+def test_names_that_read_well(name: str) -> None:
+    """Design, *scenario*: lower-case words joined by signs that a shell leaves alone."""
+    assert scenario(name).name == name
+
+
+@pytest.mark.parametrize("name", ["", "A", "a b", "a/b", "-a", "a-", "a--b", "a\n", "ä", "a[b]"])
+def test_names_that_do_not(name: str) -> None:
+    """Rule 7: anything else is refused at once."""
+    with pytest.raises(UsageError, match="is not lower-case words"):
+        scenario(name)
+
+
+def test_a_scenario_without_an_oracle_is_refused() -> None:
+    """Without an oracle nothing could ever be broken."""
+    with pytest.raises(UsageError, match="has no oracle"):
+        scenario(oracles=())
+
+
+def test_two_oracles_of_one_name_are_refused() -> None:
+    """A violation names its oracle, so a name means one."""
+    with pytest.raises(UsageError, match="two oracles of one name"):
+        replace(scenario(), oracles=(NamedOracle("x", ("a",)), NamedOracle("x", ("b",))))
+
+
+def test_a_pin_names_an_oracle_of_the_scenario() -> None:
+    """Rule 7: a pin to an oracle that could not catch anything is an error."""
+    with pytest.raises(UnknownNameError, match="unknown oracle 'fist'; did you mean 'first'"):
+        scenario(pin=broken_by("fist"))
+
+
+def test_a_pin_reads_as_it_is_written() -> None:
+    """Design, *pin*: the record shows it as text."""
+    assert (str(HOLDS), str(broken_by("first"))) == ("holds", "broken:first")
