@@ -45,7 +45,7 @@ def conduct(
         schedule: The strikes; empty for the control leg.
         known: Second restarts from equal states; they can spare one, and never make a verdict
             that is not `HELD`: that takes a second restart of its own.
-        digests: Whether to work out the digest of every crash image.
+        digests: Whether to work out the digests of the crash images.
 
     Returns:
         The result. `HELD` only if every strike is proved and every oracle holds.
@@ -67,6 +67,7 @@ def conduct(
     except (ForeignStopError, RestartError) as error:
         verdict, note = Verdict.WRONG_DEATH, str(error)
     rig.save()
+    struck = {strike.incarnation for strike in fired}
     return ExperimentResult(
         scenario=rig.scenario.name,
         schedule=schedule,
@@ -77,7 +78,10 @@ def conduct(
         note=note,
         lives=tuple(
             LifeTrace(
-                life.number, life.hits, str(life.death), image_digest(life.after) if digests else ""
+                life.number,
+                life.hits,
+                str(life.death),
+                image_digest(life.after) if digests and life.number in struck else "",
             )
             for life in rig.lives
         ),

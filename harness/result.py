@@ -58,7 +58,7 @@ class LifeTrace:
         number: From 1.
         hits: Every point that it reached, in order.
         death: How it ended, in words.
-        image: Digest of what was durable when it had ended; empty when nobody asked for it.
+        image: Digest of the crash image, if it was struck and somebody asked for it.
     """
 
     number: int

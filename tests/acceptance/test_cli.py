@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Command
+    from acceptance_command import Command
 
 SECOND = "tests/acceptance/test_second_worker.py"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Command
+    from acceptance_command import Command
 
 
 @pytest.mark.parametrize(

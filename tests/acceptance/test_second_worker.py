@@ -16,7 +16,7 @@ from harness.workload import Workload
 from harness.world.ledger import EffectLedger
 
 if TYPE_CHECKING:
-    from conftest import Command
+    from acceptance_command import Command
 
 HERE = "tests/acceptance/test_second_worker.py"
 ORACLES = (NoEffectTwice(), EveryCommandHasEffect("charge"), NoSurvivors())

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from naive_plan import naive_plan
+from plan_notation import parse_graph
 
 from worker_under_test.checkpoint import (
     AnomalyKind,
@@ -247,3 +248,22 @@ def test_several_cycles_with_positions_keep_their_order(lead: int) -> None:
         ]
     plan = assert_agrees(graph, None)
     assert [s for s in plan.run if s[0] == "c"] == [f"c{n}" for n in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("graph", "run"),
+    [
+        # c leaves b, which names it; position would hold c back, but not within the cycle
+        ("a b<c c d", "a c b d"),
+        # x and j name each other and draw p in; c, of another cycle, still waits for the late j
+        ("x<j p b<c j<x,p,k c k!", "x p k j c b"),
+        # the ring a, b, c is also reached by the position of d: one implied cycle around it
+        ("a<b b<c c<a,d d", "a b d c"),
+        # a bystander inside the stretch of a cycle comes first if it can, and d waits for it
+        ("a<d x<y y! d", "y x d a"),
+        ("a<d x<y d y!", "y x d a"),
+    ],
+)
+def test_order_around_cycles(graph: str, run: str) -> None:
+    """STP-16, STP-17, AMB-9: inside a cycle the break, outside of it the usual order."""
+    assert list(assert_agrees(parse_graph(graph), None).run) == run.split()
