@@ -15,6 +15,7 @@ from harness.world.facts import (
     Heartbeat,
     OfferedCommand,
     Receipt,
+    Refusal,
     Session,
 )
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from harness.workload import Exchange
 
-Fact = OfferedCommand | Session | Delivery | Ack | Receipt | Heartbeat
+Fact = OfferedCommand | Session | Delivery | Ack | Receipt | Heartbeat | Refusal
 """Something that happened."""
 
 
@@ -54,6 +55,7 @@ class Books:
             facts.acks,
             facts.receipts,
             facts.heartbeats,
+            facts.refusals,
         )
         for kind in before:
             self.enter(kind)
@@ -138,6 +140,8 @@ class Books:
                     self._contents[event.event_id] = _content(event)
                     if event.kind in ENDING_KINDS:
                         self.ended.add(event.command_id)
+            case Refusal():
+                self._exchanges["refusal", fact.command_id] += 1
             case Heartbeat():
                 self._exchanges["heartbeat", fact.command_id] += 1
 

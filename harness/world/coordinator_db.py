@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from harness.world.facts import Ack, Delivery, Heartbeat, OfferedCommand, Receipt, Session
+    from harness.world.facts import (
+        Ack,
+        Delivery,
+        Heartbeat,
+        OfferedCommand,
+        Receipt,
+        Refusal,
+        Session,
+    )
 
 _COMMANDS: Final = "INSERT INTO commands (position, command_id, body) VALUES "
 _SESSIONS: Final = (
@@ -21,6 +29,7 @@ _SESSIONS: Final = (
 )
 _DELIVERIES: Final = "INSERT INTO deliveries (position, number, command_id, session_id) VALUES "
 _ACKS: Final = "INSERT INTO acks (position, command_id, session_id, repeated) VALUES "
+_REFUSALS: Final = "INSERT INTO refusals (position, command_id, session_id, reason) VALUES "
 _RECEIPTS: Final = (
     "INSERT INTO receipts"
     " (position, outcome, event_id, session_id, command_id, attempt_id, kind, body) VALUES "
@@ -82,6 +91,10 @@ class CoordinatorDb:
     async def add_ack(self, a: Ack) -> None:
         """Add an acknowledgement."""
         await self._insert(_ACKS, [(a.position, a.command_id, a.session_id, int(a.repeated))])
+
+    async def add_refusal(self, r: Refusal) -> None:
+        """Add a refusal of a command."""
+        await self._insert(_REFUSALS, [(r.position, r.command_id, r.session_id, r.reason)])
 
     async def add_receipt(self, receipt: Receipt) -> None:
         """Add a receipt of an event; an accepted one is the event itself."""

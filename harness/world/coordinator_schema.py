@@ -40,6 +40,10 @@ CREATE TABLE IF NOT EXISTS heartbeats (
     position INTEGER PRIMARY KEY, attempt_id TEXT NOT NULL, command_id TEXT NOT NULL,
     session_id TEXT NOT NULL, progress TEXT NOT NULL
 );
+CREATE TABLE IF NOT EXISTS refusals (
+    position INTEGER PRIMARY KEY, command_id TEXT NOT NULL, session_id TEXT NOT NULL,
+    reason TEXT NOT NULL
+);
 COMMIT;
 """
 """Opens a new database or one that was copied. ``position`` counts the facts of all tables."""

@@ -154,6 +154,23 @@ class Heartbeat:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """A command that a worker said it does not accept; it stays open.
+
+    Attributes:
+        position: Place among all facts of the coordinator, from 1.
+        command_id: Which command.
+        session_id: By whom.
+        reason: Why, as it says.
+    """
+
+    position: int
+    command_id: str
+    session_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class CoordinatorFacts:
     """Everything that the coordinator saw, each kind in the order in which it happened.
 
@@ -165,6 +182,7 @@ class CoordinatorFacts:
         events: Accepted events, one for each event id.
         receipts: Receipts of events, repeated and conflicting ones too.
         heartbeats: Signs of life.
+        refusals: Commands that were refused, each time.
     """
 
     commands: tuple[OfferedCommand, ...] = ()
@@ -174,6 +192,7 @@ class CoordinatorFacts:
     events: tuple[Event, ...] = ()
     receipts: tuple[Receipt, ...] = ()
     heartbeats: tuple[Heartbeat, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
 
 
 def read_facts(world_dir: Path) -> CoordinatorFacts:
@@ -259,6 +278,12 @@ def _read(db: sqlite3.Connection) -> CoordinatorFacts:
             for position, attempt_id, command_id, session_id, progress in db.execute(
                 "SELECT position, attempt_id, command_id, session_id, progress"
                 " FROM heartbeats ORDER BY position"
+            )
+        ),
+        refusals=tuple(
+            Refusal(*row)
+            for row in db.execute(
+                "SELECT position, command_id, session_id, reason FROM refusals ORDER BY position"
             )
         ),
     )
