@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -59,12 +59,14 @@ class Outcome:
         catalogue: The points that its worker declares.
         results: In the order of the plan, the control leg first.
         whole: Whether a whole tier was run, so that points that were not reached count.
+        reached_together: Labels that the other scenarios of its group reached in this run.
     """
 
     scenario: Scenario
     catalogue: Catalogue
     results: tuple[ExperimentResult, ...]
     whole: bool
+    reached_together: frozenset[str] = frozenset()
 
     @property
     def control(self) -> ExperimentResult:
@@ -91,7 +93,7 @@ class Outcome:
                 source=self.catalogue[moment.label].source
                 if moment.label in self.catalogue
                 else "",
-                reached=struck[moment] > 0 or moment.label in self._reached_labels,
+                reached=struck[moment] > 0 or moment.label in self.reached_labels,
                 struck=struck[moment],
                 struck_in_recovery=in_recovery[moment],
                 survived=struck[moment] > 0 and moment not in fallen,
@@ -100,21 +102,25 @@ class Outcome:
         )
 
     @cached_property
-    def _reached_labels(self) -> frozenset[str]:
+    def reached_labels(self) -> frozenset[str]:
+        """Labels that any incarnation reached."""
         return frozenset(
             hit.label for result in self.results for life in result.lives for hit in life.hits
         )
 
     @cached_property
     def unreached(self) -> tuple[str, ...]:
-        """Declared labels that no incarnation reached, though a whole tier was run."""
+        """Declared labels that nothing reached, though a whole tier was run.
+
+        Of a group of scenarios (`Scenario.together`), one reaching it is enough.
+        """
         if not (self.whole and self.scenario.must_reach_all):
             return ()
         wanted = self.scenario.strike or self.catalogue.labels
         return tuple(
             label
             for label in self.catalogue.labels
-            if label in wanted and label not in self._reached_labels
+            if label in wanted and label not in self.reached_labels | self.reached_together
         )
 
     @cached_property
@@ -150,6 +156,27 @@ class Outcome:
                 yield f"{result.experiment_id}: {result.verdict}: {result.note}"
         for label in self.unreached:
             yield f"{self.catalogue[label].source}: {label} is declared and was never reached"
+
+
+def join_groups(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
+    """Let every outcome know what the others of its scenario's group reached.
+
+    Args:
+        outcomes: The outcomes of one run.
+
+    Returns:
+        The same outcomes, in their order.
+    """
+    reached: dict[str, frozenset[str]] = {}
+    for outcome in outcomes:
+        group = outcome.scenario.together
+        reached[group] = reached.get(group, frozenset()) | outcome.reached_labels
+    return tuple(
+        replace(outcome, reached_together=reached[outcome.scenario.together])
+        if outcome.scenario.together
+        else outcome
+        for outcome in outcomes
+    )
 
 
 def exit_code(outcomes: tuple[Outcome, ...]) -> ExitCode:

@@ -11,7 +11,7 @@ from harness.errors import UnknownNameError
 from harness.events import ExperimentFinished, Planned, RunFinished, RunStarted
 from harness.explore.tiers import TIERS, smoke
 from harness.lane import Job
-from harness.outcome import Outcome
+from harness.outcome import Outcome, join_groups
 from harness.result import Verdict
 from harness.schedule import CONTROL
 
@@ -84,9 +84,11 @@ def run_matrix(
     plans = [_plan(scenario, tier, at, seed) for scenario in scenarios]
     results = _run_plans(scenarios, plans, executor, tell, seed=seed, digests=tier != "smoke")
     tell(RunFinished(time.monotonic() - began))
-    return tuple(
-        Outcome(scenario, catalogue, _judged_by_control(done), whole=at is None)
-        for scenario, catalogue, done in zip(scenarios, catalogues, results, strict=True)
+    return join_groups(
+        tuple(
+            Outcome(scenario, catalogue, _judged_by_control(done), whole=at is None)
+            for scenario, catalogue, done in zip(scenarios, catalogues, results, strict=True)
+        )
     )
 
 
