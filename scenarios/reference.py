@@ -13,6 +13,7 @@ from harness.oracles.boxes import BoxesAgree, EventsOnce
 from harness.oracles.checkpoints import CheckpointsAdvance
 from harness.oracles.commands import CommandsEnd, FreshGoesThrough
 from harness.oracles.effects import NoEffectTwice, read_ledger
+from harness.oracles.kept import WholePartsKept
 from harness.oracles.processes import NoSurvivors
 from harness.oracles.recovery import DecisionsRight, RestartChangesNothing
 from harness.scenario import HOLDS, Pin, Scenario
@@ -119,6 +120,7 @@ ORACLES = (
     EventsOnce(),
     CheckpointsAdvance(read_books),
     ArtifactsWhole(read_books, ARTIFACTS, expected_files, lambda name: name.endswith(".tmp")),
+    WholePartsKept(read_books, ARTIFACTS, expected_files, "artifact.write.before"),
     DecisionsRight(read_books, right_decision),
     FreshGoesThrough(read_books),
     RestartChangesNothing(worker_view, world_view),

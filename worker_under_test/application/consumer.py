@@ -80,8 +80,8 @@ class Consumer:
             turned_away = self._admission.take_turned_away()
             try:
                 for delivery in await self._ports.commands.waiting(self._session.session):
-                    received = self._intake.receive(delivery)
-                    if received is not None and received.command.command_id in turned_away:
+                    received = self._intake.receive_again(delivery, turned_away)
+                    if received is not None:
                         self._begin_work(attempts, received.command)
             finally:
                 self._quiet.put_down()

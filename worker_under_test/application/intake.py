@@ -67,14 +67,33 @@ class Intake:
             The command, or None if it is malformed: that is refused visibly and leaves no row,
             and it is never confirmed (INB-13).
         """
+        received = self._read(delivery)
+        if received is not None:
+            crash_point("command.receive.after", command=received.command.command_id)
+        return received
+
+    def receive_again(self, delivery: Delivery, turned_away: frozenset[str]) -> Received | None:
+        """Check what was asked for.
+
+        Args:
+            delivery: A command that waits at the coordinator.
+            turned_away: The commands that are wanted; the stream brings every other.
+
+        Returns:
+            The command, or None if it is malformed or not wanted.
+        """
+        received = self._read(delivery)
+        if received is None or received.command.command_id not in turned_away:
+            return None
+        return received
+
+    def _read(self, delivery: Delivery) -> Received | None:
         try:
             command = parse_command(delivery.data)
-            order = order_of(command)
+            return Received(command, order_of(command))
         except DomainError as error:
             self._ports.observation.event("command refused", error, delivery=delivery.number)
             return None
-        crash_point("command.receive.after", command=command.command_id)
-        return Received(command, order)
 
     async def save(self, command: Command) -> Accepted | Refused:
         """Save a command, if it may come in.
