@@ -126,11 +126,11 @@ class Runtime:
         self._backoff = Backoff(clock, retry_initial_s)
         self._session = CurrentSession()
         self._quiet = Quiet()
-        running = Running()
+        self._running = Running()
         confirmation = Confirmation(ports, self._session)
         self._admission = roles.admission(resource_inventory or (lambda: inventory), observation)
         self._execution = roles.execution(
-            ports, self._session, self._quiet, running, self._admission
+            ports, self._session, self._quiet, self._running, self._admission
         )
         self._recovery = roles.recovery(ports)
         self._sender = roles.sender(
@@ -141,7 +141,7 @@ class Runtime:
             self._session,
             self._quiet,
             intake=roles.intake(ports, confirmation, self._admission),
-            orders=roles.orders(ports, confirmation, self._admission, running, self._quiet),
+            orders=roles.orders(ports, confirmation, self._admission, self._running, self._quiet),
             execution=self._execution,
             admission=self._admission,
         )
