@@ -35,14 +35,13 @@ if TYPE_CHECKING:
 
 @cache
 def draw_workload(seed: int) -> Workload:
-    """Draw four commands at once, one of them delivered twice, and two replies that are lost."""
+    """Draw three commands at once, one of them delivered twice, and two replies that are lost."""
     fake = Faker()
     fake.seed_instance(seed)
     commands = (
         compute("c1", fake),
         _export("c2", fake, parts=2),
-        compute("c3", fake),
-        control("c4", "cleanup"),
+        control("c3", "cleanup"),
     )
     return Workload(
         commands=commands,
