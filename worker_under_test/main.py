@@ -189,12 +189,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--init", action="store_true", help="a first start: make the database if there is none"
     )
+    parser.add_argument("--capacity", type=int, default=4, help="most attempts open at once")
     parser.add_argument("--id-seed", help="make identities repeatable")
     given = parser.parse_args(arguments)
     settings = Settings(
         root=given.root,
         coordinator=given.coordinator,
         instance_id=given.instance_id,
+        capacity=given.capacity,
         init=given.init,
         id_seed=given.id_seed,
     )

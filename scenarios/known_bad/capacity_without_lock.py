@@ -6,6 +6,7 @@ on the crash image (INV-15, ADM-01).
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from harness.scenario import broken_by
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
     from worker_under_test.domain.command import Command
     from worker_under_test.ports.local_store import Accepted
 
-_DETOURS = 4
-"""Reads between check and saving: they make the window wide enough for nearly every seed."""
+_PAUSE_S = 0.001
+"""Between check and saving; in it every command that came along is checked too."""
 
 
 class Unlocked(Intake):
-    """Checks, and saves some time later."""
+    """Checks, and saves some time later, as on a slow disk."""
+
+    _pause: asyncio.Event | None = None
 
     async def save(self, command: Command) -> Accepted | Refused:
         """Save a command for which there was room when it was looked for."""
@@ -31,9 +34,17 @@ class Unlocked(Intake):
         if reason is not None:
             self._admission.turn_away(command.command_id)
             return Refused(reason)
-        for _ in range(_DETOURS):
-            await self._ports.store.directives()
+        await self._be_slow()
         return await self._ports.store.accept(command, self._ports.ids.new("attempt"))
+
+    async def _be_slow(self) -> None:
+        if self._pause is not None:
+            await self._pause.wait()
+            return
+        self._pause = asyncio.Event()
+        await self._ports.clock.sleep(_PAUSE_S)
+        self._pause.set()
+        self._pause = None
 
 
 CAPACITY_WITHOUT_LOCK = control_variant(
