@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from worker_under_test.domain.attempt import UNFINISHED, AttemptState
 from worker_under_test.domain.order import Cancel, Directives, Drain, Limit, Offer
+from worker_under_test.ports.local_store import Remaining
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -13,6 +14,18 @@ if TYPE_CHECKING:
     from worker_under_test.adapters.sqlite_connection import SqliteConnection
     from worker_under_test.domain.json_value import JsonValue
     from worker_under_test.domain.order import Order
+
+_REMAINING_SQL = f"""
+WITH counted (open_attempts, unsent) AS (
+    SELECT (SELECT count(*) FROM attempts
+            WHERE state IN ({", ".join(f"'{state}'" for state in UNFINISHED)})),
+           (SELECT count(*) FROM events WHERE reported = 0)
+)
+SELECT open_attempts, unsent, unknown.command_id FROM counted
+LEFT JOIN (SELECT command_id, position FROM attempts JOIN inbox USING (command_id)
+           WHERE attempts.state = 'UNKNOWN') AS unknown
+ORDER BY unknown.position
+"""  # noqa: S608 - made of our own constants
 
 NOT_KNOWN = "none"
 """What a cancel found if its target is not in the inbox."""
@@ -82,6 +95,20 @@ async def read_directives(database: SqliteConnection) -> Directives:
         limit=limit,
         withdrawn=frozenset((capability, version) for capability, version in withdrawn),
     )
+
+
+async def read_remaining(database: SqliteConnection) -> Remaining:
+    """Read what is still to be done, and what waits for a person (DRN-07).
+
+    Args:
+        database: The open database.
+
+    Returns:
+        All of one moment: one statement reads it.
+    """
+    rows = await database.read(_REMAINING_SQL)
+    (open_attempts, unsent, _) = rows[0]
+    return Remaining(open_attempts, unsent, tuple(name for *_, name in rows if name is not None))
 
 
 async def has_cancel(transaction: aiosqlite.Connection, attempt_id: str) -> bool:

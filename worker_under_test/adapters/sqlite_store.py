@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 from harness.points import crash_point
 from worker_under_test.adapters.sqlite_connection import SqliteConnection
-from worker_under_test.adapters.sqlite_orders import has_cancel, read_directives, save_order
+from worker_under_test.adapters.sqlite_orders import (
+    has_cancel,
+    read_directives,
+    read_remaining,
+    save_order,
+)
 from worker_under_test.adapters.sqlite_rows import (
     checkpoint_from,
     checkpoint_text,
@@ -19,7 +24,7 @@ from worker_under_test.domain.event import FINAL_STATE, Event, EventKind
 from worker_under_test.domain.json_value import canonical
 from worker_under_test.domain.order import CONTROL_PREFIX
 from worker_under_test.domain.registration import Life
-from worker_under_test.ports.local_store import Acceptance, Accepted, Standing, Started
+from worker_under_test.ports.local_store import Acceptance, Accepted, Remaining, Standing, Started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,6 +133,10 @@ class SqliteStore:
     async def directives(self) -> Directives:
         """Return what the saved orders add up to (DRN-01)."""
         return await read_directives(self._database)
+
+    async def remaining(self) -> Remaining:
+        """Say what is still to be done, and what waits for a person (DRN-07)."""
+        return await read_remaining(self._database)
 
     async def commands_of_value(self) -> frozenset[str]:
         """Return the commands whose files must stay (CLN-01, CLN-02)."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from worker_under_test.ports.command_stream import CommandStream
     from worker_under_test.ports.control_plane import ControlPlane
     from worker_under_test.ports.id_generator import IDGenerator
-    from worker_under_test.ports.local_store import LocalStore
+    from worker_under_test.ports.local_store import LocalStore, Remaining
     from worker_under_test.ports.observation import Observation
 
 RETRY_INITIAL_S = 1.0
@@ -173,6 +173,10 @@ class Runtime:
     async def flush(self) -> None:
         """Ask the sender for one round of sending; see `Sender.flush`."""
         await self._sender.flush()
+
+    async def remaining(self) -> Remaining:
+        """Say what keeps a draining worker from being drained (DRN-07)."""
+        return await self._ports.store.remaining()
 
     async def _close(self) -> None:
         async with AsyncExitStack() as closing:  # Each is closed even if another fails.

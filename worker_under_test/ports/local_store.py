@@ -42,6 +42,27 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
+class Remaining:
+    """What a worker that is to go away still has to do (DRN-07).
+
+    Attributes:
+        open_attempts: How many attempts at work are not terminal.
+        unsent: How many events are not marked reported.
+        unknown: Commands whose outcome waits for a person, in the order of acceptance. They hold
+            nothing up, and are named so that nobody takes the worker for clean.
+    """
+
+    open_attempts: int
+    unsent: int
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def drained(self) -> bool:
+        """Whether nothing is left that the worker itself can do."""
+        return self.open_attempts == 0 and self.unsent == 0
+
+
+@dataclass(frozen=True, slots=True)
 class Started:
     """What the start of an attempt came to.
 
@@ -128,6 +149,9 @@ class LocalStore(Protocol):
         Returns:
             Whether it was new; the order is in force only if it was.
         """
+
+    async def remaining(self) -> Remaining:
+        """Say what is still to be done, and what waits for a person (DRN-07)."""
 
     async def commands_of_value(self) -> frozenset[str]:
         """Return the commands whose files must stay: open or unknown attempts, unsent events."""

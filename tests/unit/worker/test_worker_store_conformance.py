@@ -16,7 +16,7 @@ from worker_under_test.domain.event import Event, EventKind
 from worker_under_test.domain.order import Cancel, Directives, Drain, Limit, Offer
 from worker_under_test.domain.progress import Checkpoint
 from worker_under_test.domain.recovery import Decision, RecoveryDecision
-from worker_under_test.ports.local_store import Acceptance, Standing, Started
+from worker_under_test.ports.local_store import Acceptance, Remaining, Standing, Started
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -141,6 +141,22 @@ async def cancels(store: LocalStore) -> None:
     assert await cancel("c1", "x4") == {"target": "c1", "found": "CANCELLED"}
 
 
+async def is_drained(store: LocalStore) -> None:
+    """DRN-07: open attempts and unsent events keep it from being so; unknown ones are named."""
+    assert (await store.remaining()).drained
+    for number, command in ((1, C1), (2, C2)):
+        await store.accept(command, f"a{number}")
+        await store.start(f"a{number}", acknowledged=True)
+    await store.finish(ended(1, EventKind.UNKNOWN), ())
+    assert await store.remaining() == Remaining(1, 1, ("c1",))
+    await store.finish(ended(2, EventKind.UNKNOWN), ())
+    for number in (1, 2):
+        assert not (await store.remaining()).drained
+        await store.mark_reported(ended(number, EventKind.UNKNOWN))
+    assert await store.remaining() == Remaining(0, 0, ("c1", "c2"))
+    assert (await store.remaining()).drained
+
+
 def in_memory(_root: Path) -> LocalStore:
     """Return the double."""
     return MemoryStore([])
@@ -152,7 +168,7 @@ def on_sqlite(root: Path) -> LocalStore:
 
 
 @pytest.mark.parametrize("make", [in_memory, on_sqlite])
-@pytest.mark.parametrize("body", [accepts, runs, reports, recovers, obeys, cancels])
+@pytest.mark.parametrize("body", [accepts, runs, reports, recovers, obeys, cancels, is_drained])
 def test_a_store_keeps_the_contract(
     tmp_path: Path,
     make: Callable[[Path], LocalStore],

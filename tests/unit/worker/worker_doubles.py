@@ -29,7 +29,7 @@ from worker_under_test.domain.order import Cancel, Directives, is_control
 from worker_under_test.domain.recovery import RecoveryPolicy
 from worker_under_test.domain.registration import Life, NodeInventory, Session
 from worker_under_test.ports.bundle import Ports
-from worker_under_test.ports.local_store import Acceptance, Accepted, Standing, Started
+from worker_under_test.ports.local_store import Acceptance, Accepted, Remaining, Standing, Started
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -160,6 +160,15 @@ class MemoryStore:
     async def directives(self) -> Directives:
         """Return what the orders add up to."""
         return self.orders
+
+    async def remaining(self) -> Remaining:
+        """Count what is left."""
+        unknown = [k for k, s in self.states.items() if s is AttemptState.UNKNOWN]
+        return Remaining(
+            sum(state in UNFINISHED for state in self.states.values()),
+            len([event for event in self.events if event.event_id not in self.reported]),
+            tuple(self.attempts[key].command.command_id for key in unknown),
+        )
 
     async def commands_of_value(self) -> frozenset[str]:
         """Return the commands whose files must stay."""
