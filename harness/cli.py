@@ -20,7 +20,7 @@ from harness.explore.matrix import check_schedule, run_matrix
 from harness.explore.tiers import TIERS
 from harness.outcome import ExitCode, exit_code
 from harness.record import RunFacts, new_run_dir, write_record
-from harness.registry import DEFAULT, judged_by, load, select
+from harness.registry import DEFAULT, groups, judged_by, load, select
 from harness.render.progress import ProgressBar
 from harness.render.summary import print_summary
 from harness.reproduce import read_failure, run_again
@@ -112,7 +112,8 @@ def run(  # noqa: PLR0917 - one parameter per option
     """Run scenarios: all of them, or those that are named."""
     if tier not in TIERS:
         raise UnknownNameError("tier", tier, TIERS)
-    scenarios = judged_by(select(load(source), names), oracles)
+    known = load(source)
+    scenarios = judged_by(select(known, names), oracles)
     schedule = _schedule(at, scenarios)
     lanes = workers or len(os.sched_getaffinity(0))
     console = Console(highlight=False)
@@ -123,7 +124,14 @@ def run(  # noqa: PLR0917 - one parameter per option
     keep = (directory / "failures").resolve()
     with Executor(lanes, root or default_root(), keep) as executor, ProgressBar(console) as show:
         outcomes = run_matrix(
-            scenarios, executor, show, tier=tier, at=schedule, seed=seed, lanes=lanes
+            scenarios,
+            executor,
+            show,
+            tier=tier,
+            at=schedule,
+            seed=seed,
+            lanes=lanes,
+            groups=groups(known),
         )
     seconds = (datetime.now(UTC) - started).total_seconds()
     facts = RunFacts("" if schedule else tier, seed, lanes, started, seconds, source)

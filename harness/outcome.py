@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from harness.result import Verdict
 from harness.schedule import CONTROL, Moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from harness.catalogue import Catalogue
     from harness.result import ExperimentResult
@@ -59,12 +59,15 @@ class Outcome:
         catalogue: The points that its worker declares.
         results: In the order of the plan, the control leg first.
         whole: Whether a whole tier was run, so that points that were not reached count.
+        reached_together: Labels that the other scenarios of its group reached in this run; None
+            when some of them were not run, so that nothing can be said of points not reached.
     """
 
     scenario: Scenario
     catalogue: Catalogue
     results: tuple[ExperimentResult, ...]
     whole: bool
+    reached_together: frozenset[str] | None = frozenset()
 
     @property
     def control(self) -> ExperimentResult:
@@ -107,21 +110,24 @@ class Outcome:
         )
 
     @cached_property
-    def _reached_labels(self) -> frozenset[str]:
+    def reached_labels(self) -> frozenset[str]:
+        """Labels that any incarnation reached."""
         return frozenset(
             hit.label for result in self.results for life in result.lives for hit in life.hits
         )
 
     @cached_property
     def unreached(self) -> tuple[str, ...]:
-        """Declared labels that no incarnation reached, though a whole tier was run."""
-        if not (self.whole and self.scenario.must_reach_all):
+        """Declared labels that nothing reached, though a whole tier was run.
+
+        Of a group of scenarios (`Scenario.together`), one reaching it is enough.
+        """
+        if not (self.whole and self.scenario.must_reach_all) or self.reached_together is None:
             return ()
         wanted = self.scenario.strike or self.catalogue.labels
+        reached = self.reached_labels | self.reached_together
         return tuple(
-            label
-            for label in self.catalogue.labels
-            if label in wanted and label not in self._reached_labels
+            label for label in self.catalogue.labels if label in wanted and label not in reached
         )
 
     @cached_property
@@ -158,6 +164,34 @@ class Outcome:
                 yield f"{result.experiment_id}: {result.verdict}: {result.note}"
         for label in self.unreached:
             yield f"{self.catalogue[label].source}: {label} is declared and was never reached"
+
+
+def join_groups(
+    outcomes: tuple[Outcome, ...], groups: Mapping[str, frozenset[str]]
+) -> tuple[Outcome, ...]:
+    """Let every outcome know what the others of its scenario's group reached.
+
+    Args:
+        outcomes: The outcomes of one run.
+        groups: Names of the scenarios of each group, whether they were run or not.
+
+    Returns:
+        The same outcomes, in their order.
+    """
+    ran = {outcome.scenario.name for outcome in outcomes}
+    reached: dict[str, frozenset[str]] = {}
+    for outcome in outcomes:
+        group = outcome.scenario.together
+        reached[group] = reached.get(group, frozenset()) | outcome.reached_labels
+    return tuple(
+        replace(
+            outcome,
+            reached_together=reached[group] if groups.get(group, frozenset({""})) <= ran else None,
+        )
+        if (group := outcome.scenario.together)
+        else outcome
+        for outcome in outcomes
+    )
 
 
 def exit_code(outcomes: tuple[Outcome, ...]) -> ExitCode:

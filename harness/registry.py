@@ -118,6 +118,15 @@ def _assigned(file: Path) -> Iterator[str]:
                 yield name
 
 
+def groups(known: Mapping[str, Scenario]) -> dict[str, frozenset[str]]:
+    """Return the names of the scenarios of each group (`Scenario.together`)."""
+    found: dict[str, frozenset[str]] = {}
+    for name, scenario in known.items():
+        if scenario.together:
+            found[scenario.together] = found.get(scenario.together, frozenset()) | {name}
+    return found
+
+
 def judged_by(scenarios: Iterable[Scenario], oracles: Iterable[str]) -> tuple[Scenario, ...]:
     """Return the scenarios that have one of the named oracles, with those oracles alone.
 

@@ -83,6 +83,8 @@ class Scenario:
         pin: Expected outcome.
         points: Packages or modules, by import name, that declare the worker's points.
         must_reach_all: Whether a declared point that is never reached turns the run red.
+        together: Scenarios with the same word here reach the declared points together: a point
+            that another of them reached in the same run is not missed. Empty: alone.
         services: Makers of the world's services, called once per experiment.
         quiet_at: Label of the point that the worker hits when nothing is left to do; empty for a
             worker that ends by itself when it is done.
@@ -103,6 +105,7 @@ class Scenario:
     pin: Pin = HOLDS
     points: tuple[str, ...] = ()
     must_reach_all: bool = True
+    together: str = ""
     services: tuple[Callable[[], Service], ...] = ()
     quiet_at: str = ""
     warm: Callable[[Site], None] = no_warm_up

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from harness.jsontext import JsonObject
 
-Exchange = Literal["register", "ack", "event", "heartbeat"]
+Exchange = Literal["register", "ack", "event", "heartbeat", "refusal"]
 """A request that a worker makes of the coordinator."""
 
 
@@ -31,8 +31,8 @@ class ReplyLost:
 
     Attributes:
         exchange: Which kind of request.
-        key: Which one: the command id of an ack, an event or a heartbeat; the instance id of a
-            registration.
+        key: Which one: the command id of an ack, an event, a heartbeat or a refusal; the instance
+            id of a registration.
         nth: Which of the requests with this key, counted from 1 over the whole experiment.
     """
 

@@ -13,6 +13,7 @@ from harness.oracles.boxes import BoxesAgree, EventsOnce
 from harness.oracles.checkpoints import CheckpointsAdvance
 from harness.oracles.commands import CommandsEnd, FreshGoesThrough
 from harness.oracles.effects import NoEffectTwice, read_ledger
+from harness.oracles.kept import WholePartsKept
 from harness.oracles.processes import NoSurvivors
 from harness.oracles.recovery import DecisionsRight, RestartChangesNothing
 from harness.scenario import HOLDS, Pin, Scenario
@@ -23,11 +24,12 @@ from scenarios.reference_books import ARTIFACTS, read_books, worker_view
 from scenarios.reference_worker import QUIET_AT, reference_worker, warm_up, worker_with
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from harness.jsontext import JsonObject
     from harness.oracles.books import AttemptRow
+    from harness.scenario import Site
     from worker_under_test.main import Parts
 
 
@@ -36,10 +38,14 @@ def draw_workload(seed: int) -> Workload:
     """Draw three commands at once, one of them delivered twice, and two replies that are lost."""
     fake = Faker()
     fake.seed_instance(seed)
-    commands = (_compute("c1", fake), _export("c2", fake, parts=2), _compute("c3", fake))
+    commands = (
+        compute("c1", fake),
+        _export("c2", fake, parts=2),
+        control("c3", "cleanup"),
+    )
     return Workload(
         commands=commands,
-        fresh=_compute("fresh", fake),
+        fresh=compute("fresh", fake),
         twice=frozenset({fake.random_element([c.command_id for c in commands])}),
         lost=(
             ReplyLost("ack", fake.random_element([c.command_id for c in commands])),
@@ -48,7 +54,14 @@ def draw_workload(seed: int) -> Workload:
     )
 
 
-def _compute(command_id: str, fake: Faker) -> Command:
+def control(command_id: str, name: str, payload: JsonObject | None = None) -> Command:
+    """Return an order to the worker itself."""
+    body: JsonObject = {"capability": f"control.{name}", "version": 1, "payload": payload or {}}
+    return Command(command_id, body)
+
+
+def compute(command_id: str, fake: Faker) -> Command:
+    """Draw a command for pure work."""
     payload: JsonObject = {"seed": fake.uuid4(), "rounds": fake.random_int(2, 9)}
     return Command(command_id, {"capability": "compute", "version": 1, "payload": payload})
 
@@ -75,9 +88,16 @@ def expected_files(command: Command) -> Mapping[str, str]:
 
 def right_decision(attempt: AttemptRow) -> str:
     """Say what recovery must decide (REC-01 to REC-04, REC-14)."""
+    if attempt.cancelled:  # Neither capability does anything outside: ADM-10 lets it be so.
+        return "cancel"
     if attempt.state == "PENDING":
         return "start"
-    return {"compute/1": "recompute", "export/1": "resume"}.get(attempt.capability, "unknown")
+    by_policy = {
+        "compute/1": "recompute",
+        "export/1": "resume",
+        "control.cleanup/1": "recompute",
+    }
+    return by_policy.get(attempt.capability, "unknown")
 
 
 def world_view(world_dir: Path) -> object:
@@ -89,6 +109,9 @@ def world_view(world_dir: Path) -> object:
 POINTS = ("worker_under_test.adapters", "worker_under_test.application")
 """Packages that declare the points of the runtime."""
 
+GROUP = "reference"
+"""The scenarios that reach those points together."""
+
 ORACLES = (
     CommandsEnd(),
     BoxesAgree(read_books),
@@ -96,6 +119,7 @@ ORACLES = (
     EventsOnce(),
     CheckpointsAdvance(read_books),
     ArtifactsWhole(read_books, ARTIFACTS, expected_files, lambda name: name.endswith(".tmp")),
+    WholePartsKept(read_books, ARTIFACTS, expected_files, "artifact.write.before"),
     DecisionsRight(read_books, right_decision),
     FreshGoesThrough(read_books),
     RestartChangesNothing(worker_view, world_view),
@@ -103,11 +127,26 @@ ORACLES = (
 )
 
 
-def variant(name: str, parts: Parts, pin: Pin) -> Scenario:
-    """Return the scenario of a worker that differs from the reference worker in some parts."""
+def variant(
+    name: str,
+    parts: Parts,
+    pin: Pin,
+    worker: Callable[[Site], None] | None = None,
+    *,
+    strike: tuple[str, ...],
+) -> Scenario:
+    """Return the scenario of a worker that differs from the reference worker in some parts.
+
+    Args:
+        name: Name of the scenario.
+        parts: The parts in which it differs.
+        pin: What must be caught.
+        worker: The whole worker, if it differs in more than that.
+        strike: The labels around its fault: a known-bad worker is there to be caught, not mapped.
+    """
     return Scenario(
         name=name,
-        worker=worker_with(parts),
+        worker=worker or worker_with(parts),
         workload=draw_workload,
         oracles=ORACLES,
         pin=pin,
@@ -115,6 +154,7 @@ def variant(name: str, parts: Parts, pin: Pin) -> Scenario:
         must_reach_all=False,
         services=(Coordinator.from_environment,),
         quiet_at=QUIET_AT,
+        strike=strike,
     )
 
 
@@ -125,6 +165,7 @@ REFERENCE = Scenario(
     oracles=ORACLES,
     pin=HOLDS,
     points=POINTS,
+    together=GROUP,
     services=(Coordinator.from_environment,),
     quiet_at=QUIET_AT,
     warm=warm_up,

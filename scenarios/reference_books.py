@@ -62,10 +62,11 @@ def _read(database: sqlite3.Connection) -> Books:
             for row in database.execute("SELECT command_id, digest FROM inbox ORDER BY position")
         ),
         attempts=tuple(
-            AttemptRow(attempt_id, command_id, capability, state, has_result=bool(has_result))
-            for attempt_id, command_id, capability, state, has_result in database.execute(
+            AttemptRow(attempt, command, capability, state, bool(result), bool(cancelled))
+            for attempt, command, capability, state, result, cancelled in database.execute(
                 "SELECT attempt_id, command_id, capability || '/' || version, attempts.state,"
-                " attempt_id IN (SELECT attempt_id FROM results)"
+                " attempt_id IN (SELECT attempt_id FROM results),"
+                " command_id IN (SELECT command_id FROM cancels)"
                 " FROM attempts JOIN inbox USING (command_id) ORDER BY position"
             )
         ),

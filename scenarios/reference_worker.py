@@ -7,6 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from harness.turnstile import Turnstile
+from harness.world.coordinator_schema import FILE_NAME
+from harness.world.facts import read_facts
+from worker_under_test.domain.order import CLEAN_UP
 from worker_under_test.main import Parts, run
 from worker_under_test.settings import Settings
 
@@ -53,37 +56,62 @@ class _Wrapper:
         return self._turnstile.guard(port, free=_WAITS_WITHOUT_BOUND)
 
 
-def reference_worker(site: Site, parts: Parts | None = None) -> None:
+def reference_worker(site: Site, parts: Parts | None = None, capacity: int = 4) -> None:
     """Live as the reference worker until the end.
 
     Args:
         site: Where it lives.
         parts: How its parts are made; a known-bad worker replaces one.
+        capacity: How many attempts may be open at once.
     """
-    _run(site, parts, stop_when_idle=False)
+    _run(site, parts, stop_when_idle=False, capacity=capacity)
 
 
-def warm_up(site: Site, parts: Parts | None = None) -> None:
+def warm_up(site: Site, parts: Parts | None = None, capacity: int = 4) -> None:
     """Live until idle and end gracefully, so that everything is imported and run once.
 
     Args:
         site: Where it lives.
         parts: How its parts are made.
+        capacity: How many attempts may be open at once.
     """
-    _run(site, parts, stop_when_idle=True)
+    _run(site, parts, stop_when_idle=True, capacity=capacity)
 
 
-def worker_with(parts: Parts) -> Callable[[Site], None]:
+def worker_with(parts: Parts | None = None, capacity: int = 4) -> Callable[[Site], None]:
     """Return the reference worker with some of its parts replaced."""
-    return partial(reference_worker, parts=parts)
+    return partial(reference_worker, parts=parts, capacity=capacity)
 
 
-def _run(site: Site, parts: Parts | None, *, stop_when_idle: bool) -> None:
+def is_new(site: Site) -> bool:
+    """Tell whether this worker never registered: the one case in which its database may be made.
+
+    An operator knows that from the coordinator and not from the worker's directory: a directory
+    that lost its database looks like one of a worker that never was (IDN-02).
+    """
+    facts = site.world_dir / FILE_NAME
+    return not facts.exists() or not read_facts(site.world_dir).sessions
+
+
+def _leave_behind(site: Site) -> None:
+    """Put files there that an attempt of long ago left, if a clean-up is to find something."""
+    directory = site.worker_dir / "files" / "artifacts" / "long-ago"
+    asked = any(command.body.get("capability") == CLEAN_UP for command in site.offered)
+    if asked and site.incarnation == 1:
+        directory.mkdir(parents=True)
+        for name in ("a", "b"):
+            (directory / f"{name}.attempt-0.tmp").write_text("half", encoding="utf-8")
+
+
+def _run(site: Site, parts: Parts | None, *, stop_when_idle: bool, capacity: int) -> None:
     turnstile = Turnstile(f"{site.seed}/{site.incarnation}")
+    _leave_behind(site)
     settings = Settings(
         root=site.worker_dir,
         coordinator=site.endpoint,
         instance_id=site.identity,
+        capacity=capacity,
+        init=is_new(site),
         id_seed=str(site.seed),
     )
 

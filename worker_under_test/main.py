@@ -21,10 +21,12 @@ from worker_under_test.adapters.log_observation import LogObservation
 from worker_under_test.adapters.sqlite_store import SqliteStore
 from worker_under_test.adapters.sse_stream import SseCommandStream
 from worker_under_test.adapters.system_clock import SystemClock
+from worker_under_test.application.cleanup import CleanUp, WithCleanUp
 from worker_under_test.application.runtime import Roles, Runtime
 from worker_under_test.capabilities.compute import Compute
 from worker_under_test.capabilities.export import Export
 from worker_under_test.capabilities.registry import CapabilityRegistry
+from worker_under_test.domain.errors import DomainError
 from worker_under_test.domain.registration import NodeInventory, Registration
 from worker_under_test.settings import Settings
 
@@ -61,7 +63,7 @@ def unwrapped(name: str, port: Port) -> Port:  # noqa: ARG001 - the wrapper that
 
 
 def _store(settings: Settings) -> LocalStore:
-    return SqliteStore(settings.root / "worker.db")
+    return SqliteStore(settings.root / "worker.db", init=settings.init)
 
 
 def _network(settings: Settings) -> tuple[ControlPlane, CommandStream]:
@@ -124,17 +126,19 @@ def build(
     """
     parts = parts or Parts()
     control, commands = parts.network(settings)
+    store = wrap("store", parts.store(settings))
+    files = wrap("files", parts.files(settings))
     return Runtime(
         Registration(
             settings.instance_id,
             settings.name,
             settings.node_id,
-            NodeInventory(settings.cpu_capacity_millis),
+            NodeInventory(settings.cpu_capacity_millis, settings.capacity),
         ),
         control=wrap("control", control),
         commands=wrap("commands", commands),
-        store=wrap("store", parts.store(settings)),
-        capabilities=parts.capabilities(wrap("files", parts.files(settings))),
+        store=store,
+        capabilities=WithCleanUp(parts.capabilities(files), CleanUp(files, store)),
         ids=parts.ids(settings),
         observation=parts.observation(),
         clock=wrap("clock", parts.clock()),
@@ -182,15 +186,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--root", type=Path, required=True, help="directory of durable state")
     parser.add_argument("--coordinator", required=True, help="unix:PATH or http://HOST:PORT")
     parser.add_argument("--instance-id", required=True, help="identity at the first start")
+    parser.add_argument(
+        "--init", action="store_true", help="a first start: make the database if there is none"
+    )
+    parser.add_argument("--capacity", type=int, default=4, help="most attempts open at once")
     parser.add_argument("--id-seed", help="make identities repeatable")
     given = parser.parse_args(arguments)
     settings = Settings(
         root=given.root,
         coordinator=given.coordinator,
         instance_id=given.instance_id,
+        capacity=given.capacity,
+        init=given.init,
         id_seed=given.id_seed,
     )
-    asyncio.run(_run_until_signal(settings))
+    try:
+        asyncio.run(_run_until_signal(settings))
+    except DomainError as error:
+        raise SystemExit(f"worker: {error}") from error
 
 
 if __name__ == "__main__":

@@ -20,6 +20,9 @@ class Settings:
         name: Name for the reader.
         node_id: The node the worker runs on.
         cpu_capacity_millis: CPU capacity in thousandths of a core, at least 1.
+        capacity: How many attempts may be open at once.
+        init: A first start: the database may be made if there is none (IDN-02). It never replaces
+            one that is there.
         retry_initial_s: The first wait after a failed delivery, in seconds.
         id_seed: Makes identities repeatable; None makes them random.
     """
@@ -30,5 +33,7 @@ class Settings:
     name: str = "worker"
     node_id: str = "node-1"
     cpu_capacity_millis: int = 1000
+    capacity: int = 4
+    init: bool = False
     retry_initial_s: float = 1.0
     id_seed: str | None = None

@@ -11,12 +11,12 @@ from harness.errors import UnknownNameError
 from harness.events import ExperimentFinished, Planned, RunFinished, RunStarted
 from harness.explore.tiers import TIERS, smoke
 from harness.lane import Job
-from harness.outcome import Outcome
+from harness.outcome import Outcome, join_groups
 from harness.result import Verdict
 from harness.schedule import CONTROL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harness.catalogue import Catalogue
     from harness.events import Listener
@@ -51,6 +51,7 @@ def run_matrix(
     at: Schedule | None = None,
     seed: int = 0,
     lanes: int = 0,
+    groups: Mapping[str, frozenset[str]] | None = None,
 ) -> tuple[Outcome, ...]:
     """Run scenarios.
 
@@ -65,6 +66,8 @@ def run_matrix(
         at: Run the control leg and this schedule alone, instead of a tier.
         seed: Source of everything random.
         lanes: How many experiments run at once, to be told.
+        groups: Names of all scenarios that reach their points together, by their word for it. A
+            group of which not all are run is not judged by points that were not reached.
 
     Returns:
         One outcome per scenario, in their order.
@@ -84,9 +87,12 @@ def run_matrix(
     plans = [_plan(scenario, tier, at, seed) for scenario in scenarios]
     results = _run_plans(scenarios, plans, executor, tell, seed=seed, digests=tier != "smoke")
     tell(RunFinished(time.monotonic() - began))
-    return tuple(
-        Outcome(scenario, catalogue, _judged_by_control(done), whole=at is None)
-        for scenario, catalogue, done in zip(scenarios, catalogues, results, strict=True)
+    return join_groups(
+        tuple(
+            Outcome(scenario, catalogue, _judged_by_control(done), whole=at is None)
+            for scenario, catalogue, done in zip(scenarios, catalogues, results, strict=True)
+        ),
+        groups or {},
     )
 
 

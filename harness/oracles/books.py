@@ -39,6 +39,7 @@ class AttemptRow:
         capability: What runs, as ``name/version``.
         state: One of PENDING, RUNNING, RECOVERING and `ENDED`.
         has_result: Whether a result is saved.
+        cancelled: Whether a cancel of its command is saved.
     """
 
     attempt_id: str
@@ -46,6 +47,7 @@ class AttemptRow:
     capability: str
     state: str
     has_result: bool
+    cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from harness.world.facts import (
     Event,
     Heartbeat,
     OfferedCommand,
+    Refusal,
     Session,
     read_facts,
 )
@@ -93,6 +94,8 @@ class Coordinator:
         routes.add_post("/sessions", self._register)
         routes.add_get("/sessions/{session_id}/commands", self._stream, allow_head=False)
         routes.add_post("/commands/{command_id}/ack", self._ack)
+        routes.add_post("/commands/{command_id}/refusal", self._refusal)
+        routes.add_get("/sessions/{session_id}/waiting", self._waiting, allow_head=False)
         routes.add_post("/events", self._event)
         routes.add_post("/attempts/{attempt_id}/heartbeat", self._heartbeat)
         routes.add_get("/commands", self._list, allow_head=False)
@@ -177,6 +180,29 @@ class Coordinator:
             nth = books.count("ack", command_id)
         self._lose("ack", command_id, nth)
         return web.Response(status=204)
+
+    async def _refusal(self, request: web.Request) -> web.Response:
+        fields = await read_fields(request)
+        session_id, reason = fields.text("session_id"), fields.text("reason")
+        async with self._stage.writing:
+            self._require_open()
+            self._known_session(session_id)
+            command_id = self._known_command(request.match_info["command_id"])
+            books = self._books
+            refusal = Refusal(books.position + 1, command_id, session_id, reason)
+            await self._keep((refusal,))
+            nth = books.count("refusal", command_id)
+        self._lose("refusal", command_id, nth)
+        return web.Response(status=204)
+
+    async def _waiting(self, request: web.Request) -> web.Response:
+        books = self._books
+        self._known_session(request.match_info["session_id"])
+        commands: list[JsonObject] = [
+            {**books.commands[command_id].body, "command_id": command_id}
+            for command_id in books.backlog(None)
+        ]
+        return web.json_response(text=canonical({"commands": commands}))
 
     async def _event(self, request: web.Request) -> web.Response:
         fields = await read_fields(request)

@@ -14,6 +14,7 @@ from harness.world.facts import (
     Heartbeat,
     OfferedCommand,
     Receipt,
+    Refusal,
     Session,
 )
 
@@ -127,6 +128,8 @@ class Books:
                     self._contents[event.event_id] = _content(event)
                     if event.kind in ENDING_KINDS:
                         self.ended.add(event.command_id)
+            case Refusal():
+                self._exchanges["refusal", fact.command_id] += 1
             case Heartbeat():
                 self._exchanges["heartbeat", fact.command_id] += 1
 

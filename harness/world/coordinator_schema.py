@@ -33,6 +33,7 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
         "body",
     ),
     "heartbeats": ("position", "attempt_id", "command_id", "session_id", "progress"),
+    "refusals": ("position", "command_id", "session_id", "reason"),
 }
 """The columns of each table. ``position`` counts the facts of all tables."""
 
@@ -60,6 +61,10 @@ CREATE TABLE IF NOT EXISTS receipts (
 CREATE TABLE IF NOT EXISTS heartbeats (
     position INTEGER PRIMARY KEY, attempt_id TEXT NOT NULL, command_id TEXT NOT NULL,
     session_id TEXT NOT NULL, progress TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS refusals (
+    position INTEGER PRIMARY KEY, command_id TEXT NOT NULL, session_id TEXT NOT NULL,
+    reason TEXT NOT NULL
 );
 """
 """Creates the tables that are missing."""

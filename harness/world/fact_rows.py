@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.jsontext import canonical
-from harness.world.facts import Ack, Delivery, Heartbeat, OfferedCommand, Receipt, Session
+from harness.world.facts import Ack, Delivery, Heartbeat, OfferedCommand, Receipt, Refusal, Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +33,7 @@ _TABLES: dict[type[Fact], str] = {
     Ack: "acks",
     Receipt: "receipts",
     Heartbeat: "heartbeats",
+    Refusal: "refusals",
 }
 
 
@@ -51,3 +52,5 @@ def _row(fact: Fact) -> Row:
             return e.position, outcome, *ids, e.kind, canonical(e.body)
         case Heartbeat(position, attempt_id, command_id, session_id, progress):
             return position, attempt_id, command_id, session_id, canonical(progress)
+        case Refusal(position, command_id, session_id, reason):
+            return position, command_id, session_id, reason

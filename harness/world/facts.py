@@ -154,7 +154,24 @@ class Heartbeat:
     progress: JsonObject
 
 
-Fact = OfferedCommand | Session | Delivery | Ack | Receipt | Heartbeat
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A command that a worker said it does not accept; it stays open.
+
+    Attributes:
+        position: Place among all facts of the coordinator, from 1.
+        command_id: Which command.
+        session_id: By whom.
+        reason: Why, as it says.
+    """
+
+    position: int
+    command_id: str
+    session_id: str
+    reason: str
+
+
+Fact = OfferedCommand | Session | Delivery | Ack | Receipt | Heartbeat | Refusal
 """Something that happened."""
 
 
@@ -170,6 +187,7 @@ class CoordinatorFacts:
         events: Accepted events, one for each event id.
         receipts: Receipts of events, repeated and conflicting ones too.
         heartbeats: Signs of life.
+        refusals: Commands that were refused, each time.
     """
 
     commands: tuple[OfferedCommand, ...] = ()
@@ -179,6 +197,7 @@ class CoordinatorFacts:
     events: tuple[Event, ...] = ()
     receipts: tuple[Receipt, ...] = ()
     heartbeats: tuple[Heartbeat, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
 
     def kinds(self) -> tuple[tuple[Fact, ...], ...]:
         """Return every fact once, those of one kind together. An event is in its receipt."""
@@ -189,6 +208,7 @@ class CoordinatorFacts:
             self.acks,
             self.receipts,
             self.heartbeats,
+            self.refusals,
         )
 
 
@@ -288,6 +308,7 @@ def _read(db: sqlite3.Connection) -> CoordinatorFacts:
                 select("heartbeats")
             )
         ),
+        refusals=tuple(Refusal(*row) for row in db.execute(select("refusals"))),
     )
 
 

@@ -10,28 +10,35 @@ from typing import TYPE_CHECKING
 
 from harness.scenario import broken_by
 from scenarios.reference import variant
-from worker_under_test.application.intake import Admitted, Intake
+from worker_under_test.application.intake import Intake, Refused
 from worker_under_test.application.runtime import Roles
-from worker_under_test.domain.attempt import Attempt
 from worker_under_test.main import Parts
-from worker_under_test.ports.local_store import Acceptance
 
 if TYPE_CHECKING:
     from worker_under_test.domain.command import Command
+    from worker_under_test.ports.local_store import Accepted
 
 
 class AckFirst(Intake):
     """Confirms before it saves."""
 
-    async def accept(self, command: Command) -> Admitted | None:
+    async def save(self, command: Command) -> Accepted | Refused:
         """Acknowledge, then save."""
-        acknowledged = await self._acknowledge(command)
-        saved = await self._save(command)
-        if saved.outcome is not Acceptance.ACCEPTED:
-            return None
-        return Admitted(Attempt(saved.attempt_id, command), acknowledged)
+        await self._confirmation.acknowledge(command)
+        return await super().save(command)
+
+    async def answer(self, command: Command, saved: Accepted | Refused) -> bool:  # noqa: ARG002
+        """Do nothing: it is acknowledged already."""
+        return True
 
 
 ACK_BEFORE_SAVE = variant(
-    "ack-before-save", Parts(roles=Roles(intake=AckFirst)), broken_by("boxes-agree")
+    "ack-before-save",
+    Parts(roles=Roles(intake=AckFirst)),
+    broken_by("boxes-agree"),
+    strike=(
+        "ack.send.after",
+        "inbox.save.mid",
+        "inbox.commit.before",
+    ),
 )

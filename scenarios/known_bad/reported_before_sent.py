@@ -27,5 +27,12 @@ class MarkFirst(Sender):
 
 
 REPORTED_BEFORE_SENT = variant(
-    "reported-before-sent", Parts(roles=Roles(sender=MarkFirst)), broken_by("boxes-agree")
+    "reported-before-sent",
+    Parts(roles=Roles(sender=MarkFirst)),
+    broken_by("boxes-agree"),
+    strike=(
+        "event.send.before",
+        "event.mark.mid",
+        "event.mark.after",
+    ),
 )

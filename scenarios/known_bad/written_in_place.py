@@ -32,4 +32,13 @@ def in_place(settings: Settings) -> InPlace:
     return InPlace(settings.root / "files")
 
 
-WRITTEN_IN_PLACE = variant("written-in-place", Parts(files=in_place), broken_by("artifacts-whole"))
+WRITTEN_IN_PLACE = variant(
+    "written-in-place",
+    Parts(files=in_place),
+    broken_by("artifacts-whole"),
+    strike=(
+        "artifact.write.before",
+        "artifact.write.mid",
+        "artifact.write.after",
+    ),
+)

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import aiohttp
 
 from worker_under_test.adapters.http_errors import remote_call, require_status
+from worker_under_test.adapters.http_link import REQUEST_TIMEOUT_S
 from worker_under_test.domain.errors import DomainError, Kind
 from worker_under_test.domain.json_value import JsonValue, parse_object
 from worker_under_test.domain.registration import Session
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from worker_under_test.domain.event import Event
     from worker_under_test.domain.progress import Progress
     from worker_under_test.domain.registration import Registration
-
-REQUEST_TIMEOUT_S = 30.0
-"""How long a request may take as a whole, in seconds; then it is a failed delivery (DEL-09)."""
 
 
 class HttpControlPlane:
@@ -49,6 +47,11 @@ class HttpControlPlane:
         """Confirm that a command is saved (INB-01)."""
         body: dict[str, JsonValue] = {"session_id": session.session_id}
         await self._post(f"/commands/{quote(command_id, safe='')}/ack", body, 204)
+
+    async def refuse(self, session: Session, command_id: str, reason: str) -> None:
+        """Tell that a command is not accepted (AMB-20)."""
+        body: dict[str, JsonValue] = {"session_id": session.session_id, "reason": reason}
+        await self._post(f"/commands/{quote(command_id, safe='')}/refusal", body, 204)
 
     async def send_event(self, session: Session, event: Event) -> None:
         """Deliver an event; 200 says that the server had it already (ATT-05)."""

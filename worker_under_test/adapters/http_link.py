@@ -9,6 +9,9 @@ _UNIX = "unix:"
 CONNECT_TIMEOUT_S = 10.0
 """How long a connection may take to be made, in seconds."""
 
+REQUEST_TIMEOUT_S = 30.0
+"""How long a request may take as a whole, in seconds; then it is a failed delivery (DEL-09)."""
+
 
 class HttpLink:
     """Makes its client session when it is first needed, inside the running loop.

@@ -5,15 +5,21 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from harness.points import crash_point
-from worker_under_test.ports.file_space import FoundFile, Place
+from worker_under_test.domain.artifact import ARTIFACTS, TEMPORARY_SUFFIX
+from worker_under_test.ports.file_space import FoundFile, Leftover, Place
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from worker_under_test.domain.artifact import ArtifactSet
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class LocalFileSpace:
@@ -37,7 +43,7 @@ class LocalFileSpace:
 
     async def find(self, files: ArtifactSet) -> list[FoundFile]:
         """Measure what is on disk of a set; the name says where a file stands, its sum what."""
-        return await asyncio.to_thread(self._find, files)
+        return await _in_thread(self._find, files)
 
     def _find(self, files: ArtifactSet) -> list[FoundFile]:
         directory = self._root / files.directory
@@ -58,20 +64,20 @@ class LocalFileSpace:
         path = self._temp_path(files, name)
         half = len(data) // 2
         crash_point("artifact.write.before", **about)
-        descriptor = await asyncio.to_thread(_create, path)
+        descriptor = await _in_thread(_create, path)
         try:
-            await asyncio.to_thread(_write, descriptor, data[:half])
+            await _in_thread(_write, descriptor, data[:half])
             crash_point("artifact.write.mid", **about)
-            await asyncio.to_thread(_write, descriptor, data[half:])
+            await _in_thread(_write, descriptor, data[half:])
             crash_point("artifact.write.after", **about)
-            await asyncio.to_thread(os.fsync, descriptor)
+            await _in_thread(os.fsync, descriptor)
             crash_point("artifact.sync.after", **about)
         finally:
             os.close(descriptor)
 
     async def keep_temp(self, files: ArtifactSet, name: str) -> None:
         """Force a part to disk that an earlier life wrote, perhaps without the sync."""
-        await asyncio.to_thread(_sync, self._temp_path(files, name))
+        await _in_thread(_sync, self._temp_path(files, name))
 
     async def publish(self, files: ArtifactSet, names: list[str]) -> None:
         """Rename the parts, remove what else is temporary, and force the directories to disk."""
@@ -80,17 +86,30 @@ class LocalFileSpace:
         for index, name in enumerate(names):
             if index:
                 crash_point("artifact.rename.mid", **about, part=name)
-            await asyncio.to_thread(
+            await _in_thread(
                 os.replace, self._temp_path(files, name), self._final_path(files, name)
             )
-        await asyncio.to_thread(self._remove_temps, files)
+        await _in_thread(self._remove_temps, files)
         crash_point("artifact.rename.after", **about)
-        await asyncio.to_thread(self._sync_directories, files)
+        await _in_thread(self._sync_directories, files)
         crash_point("directory.sync.after", **about)
+
+    async def leftovers(self) -> list[Leftover]:
+        """Look for temporary files of any set."""
+        return await _in_thread(self._leftovers)
+
+    async def remove(self, leftover: Leftover) -> None:
+        """Remove a temporary file."""
+        path = self._root / ARTIFACTS / leftover.command_id / leftover.file_name
+        await _in_thread(partial(path.unlink, missing_ok=True))
+
+    def _leftovers(self) -> list[Leftover]:
+        found = sorted((self._root / ARTIFACTS).glob(f"*/*{TEMPORARY_SUFFIX}"))
+        return [Leftover(path.parent.name, path.name) for path in found]
 
     async def discard(self, files: ArtifactSet) -> None:
         """Remove everything of a set that failed."""
-        await asyncio.to_thread(self._remove_all, files)
+        await _in_thread(self._remove_all, files)
 
     def _remove_temps(self, files: ArtifactSet) -> None:
         directory = self._root / files.directory
@@ -112,6 +131,19 @@ class LocalFileSpace:
             _sync(directory)
             directory = directory.parent
         _sync(directory)
+
+
+async def _in_thread(call: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+    """Run a blocking call in a thread, and outlast a cancel.
+
+    A thread cannot be cancelled; a file that it still writes must not be closed under it.
+    """
+    running = asyncio.ensure_future(asyncio.to_thread(call, *given, **named))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait((running,))
+        raise
 
 
 def _create(path: Path) -> int:

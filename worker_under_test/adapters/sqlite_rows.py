@@ -49,7 +49,7 @@ def unfinished_from(row: sqlite3.Row) -> UnfinishedAttempt:
     """Read an attempt with its command and its last checkpoint.
 
     Args:
-        row: attempt id, state, command id, capability, version, payload, seq, data.
+        row: attempt id, state, command id, capability, version, payload, seq, data, cancelled.
 
     Returns:
         The attempt as it is saved.
@@ -57,12 +57,13 @@ def unfinished_from(row: sqlite3.Row) -> UnfinishedAttempt:
     Raises:
         DomainError: Of kind internal, if the command's payload cannot be read.
     """
-    attempt_id, state, command_id, capability, version, payload, seq, data = row
+    attempt_id, state, command_id, capability, version, payload, seq, data, cancelled = row
     command = Command(command_id, capability, version, _saved(payload))
     return UnfinishedAttempt(
         Attempt(attempt_id, command),
         AttemptState(state),
         None if seq is None else checkpoint_from(seq, data),
+        cancelled=bool(cancelled),
     )
 
 

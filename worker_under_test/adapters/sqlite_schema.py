@@ -1,8 +1,6 @@
-"""The schema of the local database, version 1."""
+"""The schema of the local database, as the steps that lead from each version to the next."""
 
-SCHEMA_VERSION = 1
-
-SCHEMA = """
+_FIRST = """
 CREATE TABLE identity (
     one         INTEGER PRIMARY KEY CHECK (one = 1),
     instance_id TEXT    NOT NULL,
@@ -63,4 +61,27 @@ CREATE TABLE recovery_decisions (
     reason               TEXT    NOT NULL
 ) STRICT;
 """
-"""Statements that make an empty database ours."""
+
+_WITH_ORDERS = """
+CREATE TABLE directives (
+    one      INTEGER PRIMARY KEY CHECK (one = 1),
+    draining INTEGER NOT NULL CHECK (draining IN (0, 1)),
+    capacity INTEGER CHECK (capacity >= 0)
+) STRICT;
+INSERT INTO directives (one, draining, capacity) VALUES (1, 0, NULL);
+CREATE TABLE withdrawn (
+    capability TEXT    NOT NULL,
+    version    INTEGER NOT NULL,
+    PRIMARY KEY (capability, version)
+) STRICT;
+CREATE TABLE cancels (
+    command_id TEXT NOT NULL PRIMARY KEY REFERENCES inbox (command_id),
+    ordered_by TEXT NOT NULL REFERENCES inbox (command_id)
+) STRICT;
+CREATE INDEX attempts_by_state ON attempts (state);
+"""
+
+STEPS = (_FIRST, _WITH_ORDERS)
+"""The n-th step leads from version n to version n + 1; an empty database has version 0."""
+
+SCHEMA_VERSION = len(STEPS)

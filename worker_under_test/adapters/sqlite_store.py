@@ -6,6 +6,12 @@ from typing import TYPE_CHECKING
 
 from harness.points import crash_point
 from worker_under_test.adapters.sqlite_connection import SqliteConnection
+from worker_under_test.adapters.sqlite_orders import (
+    has_cancel,
+    read_directives,
+    read_remaining,
+    save_order,
+)
 from worker_under_test.adapters.sqlite_rows import (
     checkpoint_from,
     checkpoint_text,
@@ -14,11 +20,11 @@ from worker_under_test.adapters.sqlite_rows import (
 )
 from worker_under_test.domain.attempt import UNFINISHED, AttemptState, require_transition
 from worker_under_test.domain.errors import DomainError, Kind
-from worker_under_test.domain.event import FINAL_STATE
+from worker_under_test.domain.event import FINAL_STATE, Event, EventKind
 from worker_under_test.domain.json_value import canonical
-from worker_under_test.domain.recovery import Decision
+from worker_under_test.domain.order import CONTROL_PREFIX
 from worker_under_test.domain.registration import Life
-from worker_under_test.ports.local_store import Acceptance, Accepted
+from worker_under_test.ports.local_store import Acceptance, Accepted, Remaining, Standing, Started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,16 +34,30 @@ if TYPE_CHECKING:
     from worker_under_test.domain.artifact import Artifact
     from worker_under_test.domain.attempt import Attempt, UnfinishedAttempt
     from worker_under_test.domain.command import Command
-    from worker_under_test.domain.event import Event
+    from worker_under_test.domain.order import Directives, Order
     from worker_under_test.domain.progress import Checkpoint
     from worker_under_test.domain.recovery import RecoveryDecision
 
 _UNFINISHED_SQL = f"""
 SELECT attempts.attempt_id, attempts.state, inbox.command_id, inbox.capability, inbox.version,
-       inbox.payload, checkpoints.seq, checkpoints.data
+       inbox.payload, checkpoints.seq, checkpoints.data,
+       inbox.command_id IN (SELECT command_id FROM cancels)
 FROM attempts JOIN inbox USING (command_id) LEFT JOIN checkpoints USING (attempt_id)
 WHERE attempts.state IN ({", ".join(f"'{state}'" for state in UNFINISHED)})
 ORDER BY inbox.position
+"""  # noqa: S608 - made of our own constants
+
+_OPEN = ", ".join(f"'{state}'" for state in UNFINISHED)
+
+_STANDING_SQL = f"""
+SELECT EXISTS (SELECT 1 FROM inbox WHERE command_id = ?),
+       (SELECT count(*) FROM attempts JOIN inbox USING (command_id)
+        WHERE attempts.state IN ({_OPEN}) AND capability NOT LIKE '{CONTROL_PREFIX}%')
+"""  # noqa: S608 - made of our own constants
+
+_OF_VALUE_SQL = f"""
+SELECT command_id FROM attempts WHERE state IN ({_OPEN}, 'UNKNOWN')
+UNION SELECT command_id FROM events WHERE reported = 0
 """  # noqa: S608 - made of our own constants
 
 
@@ -46,10 +66,11 @@ class SqliteStore:
 
     Args:
         path: The database file; its directory exists.
+        init: The file may be made if there is none (IDN-02).
     """
 
-    def __init__(self, path: Path) -> None:
-        self._database = SqliteConnection(path)
+    def __init__(self, path: Path, *, init: bool = False) -> None:
+        self._database = SqliteConnection(path, init=init)
 
     async def open(self) -> None:
         """Open the database; see `SqliteConnection.open`."""
@@ -74,18 +95,53 @@ class SqliteStore:
         """Save inbox row and pending attempt, or find what is saved (INB-02, INB-06, INB-12)."""
         digest = command.digest
         async with self._database.transaction() as transaction:
-            known = await transaction.execute_fetchall(
-                "SELECT inbox.digest, attempts.attempt_id FROM inbox"
-                " JOIN attempts USING (command_id) WHERE command_id = ?",
-                (command.command_id,),
-            )
-            for saved_digest, saved_attempt in known:
-                same = saved_digest == digest
-                outcome = Acceptance.REPEATED if same else Acceptance.CONFLICTING
-                return Accepted(outcome, saved_attempt)
+            known = await _known(transaction, command, digest)
+            if known is not None:
+                return known
+            await self._insert_command(transaction, command, digest)
+            crash_point("inbox.save.mid", command=command.command_id)
+            await self._insert_attempt(transaction, command, attempt_id)
+            crash_point("inbox.commit.before", command=command.command_id)
+        return Accepted(Acceptance.ACCEPTED, attempt_id)
+
+    async def accept_order(
+        self, command: Command, order: Order, attempt_id: str, event_id: str
+    ) -> Accepted:
+        """Save inbox row, change and answer in one transaction (DRN-02, AMB-14)."""
+        digest = command.digest
+        async with self._database.transaction() as transaction:
+            known = await _known(transaction, command, digest)
+            if known is not None:
+                return known
             await self._insert_command(transaction, command, digest)
             await self._insert_attempt(transaction, command, attempt_id)
+            crash_point("order.save.mid", order=command.capability)
+            body = await save_order(transaction, order, command.command_id)
+            # The attempt of an order begins and ends in this transaction.
+            await _move(transaction, attempt_id, AttemptState.RUNNING)
+            answer = Event(event_id, command.command_id, attempt_id, EventKind.SUCCEEDED, body)
+            await self._insert_result(transaction, answer, ())
+            await self._insert_event(transaction, answer)
+            crash_point("order.commit.before", order=command.capability)
         return Accepted(Acceptance.ACCEPTED, attempt_id)
+
+    async def standing(self, command_id: str) -> Standing:
+        """Count what is open, orders aside, and look the command up (ADM-02)."""
+        ((known, count),) = await self._database.read(_STANDING_SQL, command_id)
+        return Standing(known=bool(known), open_attempts=count)
+
+    async def directives(self) -> Directives:
+        """Return what the saved orders add up to (DRN-01)."""
+        return await read_directives(self._database)
+
+    async def remaining(self) -> Remaining:
+        """Say what is still to be done, and what waits for a person (DRN-07)."""
+        return await read_remaining(self._database)
+
+    async def commands_of_value(self) -> frozenset[str]:
+        """Return the commands whose files must stay (CLN-01, CLN-02)."""
+        rows = await self._database.read(_OF_VALUE_SQL)
+        return frozenset(command_id for (command_id,) in rows)
 
     async def _insert_command(
         self, transaction: aiosqlite.Connection, command: Command, digest: str
@@ -101,7 +157,6 @@ class SqliteStore:
                 digest,
             ),
         )
-        crash_point("inbox.save.mid", command=command.command_id)
 
     async def _insert_attempt(
         self, transaction: aiosqlite.Connection, command: Command, attempt_id: str
@@ -110,7 +165,6 @@ class SqliteStore:
             "INSERT INTO attempts (attempt_id, command_id, state) VALUES (?, ?, ?)",
             (attempt_id, command.command_id, AttemptState.PENDING),
         )
-        crash_point("inbox.commit.before", command=command.command_id)
 
     async def unfinished(self) -> list[UnfinishedAttempt]:
         """Return the attempts that are not terminal, in the order of acceptance (REC-17)."""
@@ -132,19 +186,22 @@ class SqliteStore:
                     decision.reason,
                 ),
             )
-            if decision.decision is not Decision.START:
+            if decision.found_state is not AttemptState.PENDING:
                 await _move(transaction, decision.attempt_id, AttemptState.RECOVERING)
 
-    async def start(self, attempt_id: str, *, acknowledged: bool) -> Checkpoint | None:
-        """Save that an attempt is RUNNING; return its last checkpoint (INB-08, INB-10)."""
+    async def start(self, attempt_id: str, *, acknowledged: bool) -> Started:
+        """Save that an attempt is RUNNING, unless it was cancelled first (INB-08, ADM-07)."""
         async with self._database.transaction() as transaction:
+            if await has_cancel(transaction, attempt_id):
+                return Started(running=False)
             await _move(transaction, attempt_id, AttemptState.RUNNING)
             if acknowledged:
                 await _advance_inbox(transaction, attempt_id, "acknowledged")
             rows = await transaction.execute_fetchall(
                 "SELECT seq, data FROM checkpoints WHERE attempt_id = ?", (attempt_id,)
             )
-        return next((checkpoint_from(seq, data) for seq, data in rows), None)
+        last = next((checkpoint_from(seq, data) for seq, data in rows), None)
+        return Started(running=True, checkpoint=last)
 
     async def save_checkpoint(self, attempt: Attempt, checkpoint: Checkpoint) -> bool:
         """Save a checkpoint; a number that is not higher changes nothing (INV-7)."""
@@ -162,7 +219,9 @@ class SqliteStore:
         """Save result, event, artifacts and terminal state in one transaction (ATT-02, INV-6)."""
         async with self._database.transaction() as transaction:
             await self._insert_result(transaction, event, artifacts)
+            crash_point("result.save.mid", event=event.kind, command=event.command_id)
             await self._insert_event(transaction, event)
+            crash_point("result.commit.before", event=event.kind, command=event.command_id)
 
     async def _insert_result(
         self, transaction: aiosqlite.Connection, event: Event, artifacts: tuple[Artifact, ...]
@@ -180,7 +239,6 @@ class SqliteStore:
                 for each in artifacts
             ],
         )
-        crash_point("result.save.mid", event=event.kind, command=event.command_id)
 
     async def _insert_event(self, transaction: aiosqlite.Connection, event: Event) -> None:
         await transaction.execute(
@@ -195,7 +253,6 @@ class SqliteStore:
             ),
         )
         await _advance_inbox(transaction, event.attempt_id, "processed")
-        crash_point("result.commit.before", event=event.kind, command=event.command_id)
 
     async def unreported(self) -> list[Event]:
         """Return the events not marked reported, in the order of saving (OUT-31)."""
@@ -212,6 +269,21 @@ class SqliteStore:
                 "UPDATE events SET reported = 1 WHERE event_id = ?", (event.event_id,)
             )
             crash_point("event.mark.mid", event=event.kind, command=event.command_id)
+
+
+async def _known(
+    transaction: aiosqlite.Connection, command: Command, digest: str
+) -> Accepted | None:
+    """Find a command that is in the inbox, and compare its content (INB-06, INB-12)."""
+    rows = await transaction.execute_fetchall(
+        "SELECT inbox.digest, attempts.attempt_id FROM inbox"
+        " JOIN attempts USING (command_id) WHERE command_id = ?",
+        (command.command_id,),
+    )
+    for saved_digest, saved_attempt in rows:
+        same = saved_digest == digest
+        return Accepted(Acceptance.REPEATED if same else Acceptance.CONFLICTING, saved_attempt)
+    return None
 
 
 async def _move(transaction: aiosqlite.Connection, attempt_id: str, new: AttemptState) -> None:

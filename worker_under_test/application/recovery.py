@@ -58,7 +58,7 @@ class Recovery:
 
     def _choose(self, found: UnfinishedAttempt) -> tuple[Decision, str]:
         policy = self._ports.capabilities.policy_of(found.attempt.command)
-        return decide(found.state, policy)
+        return decide(found.state, policy, cancelled=found.cancelled)
 
     async def _decide(self, found: UnfinishedAttempt, boot: int) -> Recovered:
         attempt = found.attempt

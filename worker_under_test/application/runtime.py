@@ -10,28 +10,33 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.points import crash_point
+from worker_under_test.application.admission import Admission
 from worker_under_test.application.backoff import Backoff
+from worker_under_test.application.confirmation import Confirmation
+from worker_under_test.application.consumer import Consumer
 from worker_under_test.application.current_session import CurrentSession
 from worker_under_test.application.execution import Execution
 from worker_under_test.application.intake import Intake
+from worker_under_test.application.orders import Orders
 from worker_under_test.application.quiet import Quiet
 from worker_under_test.application.recovery import Recovery
+from worker_under_test.application.running import Running
 from worker_under_test.application.sender import Sender
 from worker_under_test.domain.errors import Kind, is_delivery, kind_of, retryable_delivery
 from worker_under_test.domain.recovery import Decision
 from worker_under_test.ports.bundle import Ports
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from worker_under_test.application.recovery import Recovered
-    from worker_under_test.domain.registration import Registration
+    from worker_under_test.domain.registration import NodeInventory, Registration
     from worker_under_test.ports.capability import CapabilityExecutor
     from worker_under_test.ports.clock import Clock
-    from worker_under_test.ports.command_stream import CommandStream, Delivery
+    from worker_under_test.ports.command_stream import CommandStream
     from worker_under_test.ports.control_plane import ControlPlane
     from worker_under_test.ports.id_generator import IDGenerator
-    from worker_under_test.ports.local_store import LocalStore
+    from worker_under_test.ports.local_store import LocalStore, Remaining
     from worker_under_test.ports.observation import Observation
 
 RETRY_INITIAL_S = 1.0
@@ -43,16 +48,22 @@ class Roles:
     """The classes that the runtime is made of; a variant of the worker replaces one.
 
     Attributes:
+        admission: Decides about new commands.
         intake: Takes commands in.
+        orders: Obeys orders.
         execution: Executes attempts.
         recovery: Decides at a restart.
         sender: Delivers events.
+        consumer: Consumes the stream.
     """
 
+    admission: type[Admission] = Admission
     intake: type[Intake] = Intake
+    orders: type[Orders] = Orders
     execution: type[Execution] = Execution
     recovery: type[Recovery] = Recovery
     sender: type[Sender] = Sender
+    consumer: type[Consumer] = Consumer
 
 
 class Runtime:
@@ -70,6 +81,8 @@ class Runtime:
         observation: What an operator sees.
         clock: Where the worker waits.
         retry_initial_s: The first wait after a failed delivery, in seconds.
+        resource_inventory: Reads what the node has room for, at each admission; None takes what
+            is registered. Not checked here (REG-07).
         roles: The classes the runtime is made of.
 
     Raises:
@@ -89,6 +102,7 @@ class Runtime:
         observation: Observation | None,
         clock: Clock,
         retry_initial_s: float = RETRY_INITIAL_S,
+        resource_inventory: Callable[[], NodeInventory] | None = None,
         roles: Roles | None = None,
     ) -> None:
         registration.validate()
@@ -106,16 +120,30 @@ class Runtime:
             )
         ports = Ports(control, commands, store, capabilities, ids, observation, clock)
         roles = roles or Roles()
+        inventory = registration.inventory
         self._ports = ports
         self._registration = registration
         self._backoff = Backoff(clock, retry_initial_s)
         self._session = CurrentSession()
         self._quiet = Quiet()
-        self._intake = roles.intake(ports, self._session)
-        self._execution = roles.execution(ports, self._session, self._quiet)
+        self._running = Running()
+        confirmation = Confirmation(ports, self._session)
+        self._admission = roles.admission(resource_inventory or (lambda: inventory), observation)
+        self._execution = roles.execution(
+            ports, self._session, self._quiet, self._running, self._admission
+        )
         self._recovery = roles.recovery(ports)
         self._sender = roles.sender(
             ports, self._session, self._quiet, Backoff(clock, retry_initial_s)
+        )
+        self._consumer = roles.consumer(
+            ports,
+            self._session,
+            self._quiet,
+            intake=roles.intake(ports, confirmation, self._admission),
+            orders=roles.orders(ports, confirmation, self._admission, self._running, self._quiet),
+            execution=self._execution,
+            admission=self._admission,
         )
 
     async def run(self, stop: asyncio.Event | None = None) -> None:
@@ -142,6 +170,14 @@ class Runtime:
         if not life.cancelled() and (error := life.exception()) is not None:
             raise _first_cause(error)
 
+    async def flush(self) -> None:
+        """Ask the sender for one round of sending; see `Sender.flush`."""
+        await self._sender.flush()
+
+    async def remaining(self) -> Remaining:
+        """Say what keeps a draining worker from being drained (DRN-07)."""
+        return await self._ports.store.remaining()
+
     async def _close(self) -> None:
         async with AsyncExitStack() as closing:  # Each is closed even if another fails.
             closing.push_async_callback(self._ports.store.close)
@@ -153,12 +189,13 @@ class Runtime:
         life = await self._ports.store.begin_life(self._registration.instance_id)
         self._registration = dataclasses.replace(self._registration, instance_id=life.instance_id)
         self._ports.ids.begin(life.boot)
+        self._admission.restore(await self._ports.store.directives())
         await self._register()
         recovered = await self._recovery.scan(life.boot)
         # Attempts belong to the life and not to a session: they go on when a session ends.
         async with asyncio.TaskGroup() as attempts:
             for each in recovered:
-                self._begin(attempts, partial(self._continue, each))
+                self._consumer.begin(attempts, partial(self._continue, each))
             while True:
                 await self._serve_session(attempts)
                 await self._backoff.wait()
@@ -185,7 +222,8 @@ class Runtime:
         try:
             async with asyncio.TaskGroup() as session:
                 session.create_task(self._sender.run())
-                session.create_task(self._consume(attempts))
+                session.create_task(self._consumer.run(attempts))
+                session.create_task(self._consumer.readmit(attempts))
         except ExceptionGroup as group:
             if not is_delivery(group):
                 raise
@@ -195,36 +233,14 @@ class Runtime:
                 # A cut connection is tried again soon; a refusal is not hammered (DEL-11).
                 self._backoff.reset()
 
-    async def _consume(self, attempts: asyncio.TaskGroup) -> None:
-        for delivery in await self._ports.commands.open(self._session.session):
-            self._begin(attempts, partial(self._handle, delivery))
-        self._quiet.connected(caught_up=True)
-        while True:
-            delivery = await self._ports.commands.next()
-            self._begin(attempts, partial(self._handle, delivery))
-
-    def _begin(self, attempts: asyncio.TaskGroup, work: Callable[[], Awaitable[None]]) -> None:
-        # Counted now and not when the task first runs: the worker must not look idle in between.
-        self._quiet.take()
-        attempts.create_task(self._see_through(work))
-
-    async def _see_through(self, work: Callable[[], Awaitable[None]]) -> None:
-        await work()
-        self._quiet.put_down()
-
-    async def _handle(self, delivery: Delivery) -> None:
-        command = self._intake.receive(delivery)
-        if command is None:
-            return
-        admitted = await self._intake.accept(command)
-        if admitted is not None:
-            await self._execution.run(admitted.attempt, acknowledged=admitted.acknowledged)
-
     async def _continue(self, recovered: Recovered) -> None:
-        if recovered.decision is Decision.UNKNOWN:
-            await self._execution.give_up(recovered.attempt, recovered.reason)
-        else:
-            await self._execution.run(recovered.attempt)
+        match recovered.decision:
+            case Decision.UNKNOWN:
+                await self._execution.give_up(recovered.attempt, recovered.reason)
+            case Decision.CANCEL:
+                await self._execution.end_cancelled(recovered.attempt, recovered.reason)
+            case _:
+                await self._execution.run(recovered.attempt)
 
 
 def _first_cause(error: BaseException) -> BaseException:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.points import crash_point
-from worker_under_test.domain.errors import retryable_delivery
+from worker_under_test.application.cancelling import being_cancelled
+from worker_under_test.application.flush_requests import FlushRequests
+from worker_under_test.domain.errors import DomainError, Kind, retryable_delivery
 
 if TYPE_CHECKING:
     from worker_under_test.application.backoff import Backoff
@@ -35,29 +37,64 @@ class Sender:
         self._session = session
         self._quiet = quiet
         self._backoff = backoff
+        self._requests = FlushRequests()
 
     async def run(self) -> None:
         """Send until cancelled. The first flush is at once, whatever was woken (OUT-03).
+
+        Being cancelled is the end of the session and no error, whatever fails meanwhile (OUT-25).
 
         Raises:
             Exception: A failure that waiting cannot heal: of the local store, or a delivery that
                 was refused as unauthenticated or forbidden (OUT-22). Unsent events stay saved.
         """
         self._backoff.reset()
-        while True:
-            # Taken before the flush reads, so an event saved meanwhile has its flush (OUT-08).
-            self._quiet.outbox_wake.clear()
-            try:
-                await self._flush()
-            except Exception as error:
-                if not self._may_retry(error):
-                    raise
-                self._ports.observation.event("event delivery deferred", error)
-                await self._backoff.wait()
-                continue
-            self._backoff.reset()
-            self._quiet.flushed()
-            await self._ports.clock.wait(self._quiet.outbox_wake, IDLE_POLL_S)
+        self._requests.open()
+        try:
+            while await self._round():
+                pass
+        finally:
+            self._requests.close()
+
+    async def flush(self) -> None:
+        """Ask for one round of sending and wait for its end (OUT-16, OUT-21).
+
+        The round begins after the request. A request that comes during a back-off is answered
+        when that is over (OUT-18); the caller bounds its own waiting (OUT-19).
+
+        Raises:
+            Exception: What the round failed with, also if the sender will try again (OUT-17).
+            DomainError: Of kind conflict, if there is no sender, or it ended first (OUT-19).
+        """
+        answer = self._requests.ask()
+        self._quiet.outbox_wake.set()
+        await answer
+
+    async def _round(self) -> bool:
+        """Flush once and wait; say whether to go on."""
+        # Taken before the flush reads, so an event saved meanwhile has its flush (OUT-08).
+        self._quiet.outbox_wake.clear()
+        requests = self._requests.take()
+        try:
+            await self._flush()
+        except Exception as error:
+            # Before the retry decision: no requester is kept through the wait (OUT-17).
+            requests.answer(error)
+            if being_cancelled():
+                return False
+            if not self._may_retry(error):
+                raise
+            self._ports.observation.event("event delivery deferred", error)
+            await self._backoff.wait()
+            return True
+        except BaseException:
+            requests.answer(DomainError(Kind.CONFLICT, "the session ended in the round"))
+            raise
+        requests.answer(None)
+        self._backoff.reset()
+        self._quiet.flushed()
+        await self._ports.clock.wait(self._quiet.outbox_wake, IDLE_POLL_S)
+        return True
 
     def _may_retry(self, error: Exception) -> bool:
         return retryable_delivery(error)

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from worker_under_test.domain.errors import DomainError, Kind
 
+ARTIFACTS = "artifacts"
+"""Directory of every set, relative to the file space."""
+
 TEMPORARY_SUFFIX = ".tmp"
 """Ends every temporary name, so no part may be called so."""
 
@@ -53,7 +56,7 @@ class ArtifactSet:
     @property
     def directory(self) -> str:
         """Where the set stands, relative to the file space."""
-        return f"artifacts/{self.command_id}"
+        return f"{ARTIFACTS}/{self.command_id}"
 
     def temporary_name(self, name: str) -> str:
         """Return the name that a part has until it is published.

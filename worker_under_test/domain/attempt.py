@@ -88,8 +88,10 @@ class UnfinishedAttempt:
         attempt: The attempt.
         state: Its saved state.
         checkpoint: Its last checkpoint, if it has one.
+        cancelled: A cancel of its command is saved.
     """
 
     attempt: Attempt
     state: AttemptState
     checkpoint: Checkpoint | None
+    cancelled: bool = False

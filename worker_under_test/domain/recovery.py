@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from worker_under_test.domain.attempt import AttemptState
+from worker_under_test.domain.event import EventKind
 
 
 class RecoveryPolicy(enum.StrEnum):
@@ -21,10 +22,14 @@ class Decision(enum.StrEnum):
     """What is done with an unfinished attempt."""
 
     START = "start"
+    CANCEL = "cancel"
     RECOMPUTE = "recompute"
     RESUME = "resume"
     UNKNOWN = "unknown"
 
+
+_NOTHING_OUTSIDE = frozenset({RecoveryPolicy.RECOMPUTE, RecoveryPolicy.RESUME})
+"""Policies of work whose traces are all the worker's own: such work can be called cancelled."""
 
 _OF_POLICY = {
     RecoveryPolicy.RECOMPUTE: Decision.RECOMPUTE,
@@ -55,17 +60,35 @@ class RecoveryDecision:
     reason: str
 
 
-def decide(state: AttemptState, policy: RecoveryPolicy | None) -> tuple[Decision, str]:
+def end_of_cancel(policy: RecoveryPolicy | None) -> EventKind:
+    """Say how a cancelled attempt ends that had begun (ADM-10).
+
+    Args:
+        policy: Recovery policy of its capability.
+
+    Returns:
+        ``cancelled`` only where nothing outside can have happened; else ``unknown``: a cancel does
+        not prove that an effect did not happen.
+    """
+    return EventKind.CANCELLED if policy in _NOTHING_OUTSIDE else EventKind.UNKNOWN
+
+
+def decide(
+    state: AttemptState, policy: RecoveryPolicy | None, *, cancelled: bool = False
+) -> tuple[Decision, str]:
     """Choose what is done with an attempt that a restart found.
 
     Args:
         state: Its saved state; an unfinished one.
         policy: Recovery policy of its capability, or None if capability or version is not
             installed.
+        cancelled: A cancel of its command is saved (ADM-08).
 
     Returns:
         The decision and the reason, in words.
     """
+    if cancelled and (state is AttemptState.PENDING or policy in _NOTHING_OUTSIDE):
+        return Decision.CANCEL, "a cancel is saved"
     if state is AttemptState.PENDING:
         # It never began, so there is nothing to look for, whatever the capability (REC-14).
         return Decision.START, "accepted and never started"

@@ -17,13 +17,15 @@ class NodeInventory:
 
     Attributes:
         cpu_capacity_millis: CPU capacity in thousandths of a core.
+        attempts: How many attempts it has room for at once.
     """
 
     cpu_capacity_millis: int
+    attempts: int = 4
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return the inventory as it is sent."""
-        return {"cpu": {"capacity_millis": self.cpu_capacity_millis}}
+        return {"cpu": {"capacity_millis": self.cpu_capacity_millis}, "attempts": self.attempts}
 
 
 @dataclass(frozen=True, slots=True)

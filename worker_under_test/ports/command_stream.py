@@ -42,5 +42,15 @@ class CommandStream(Protocol):
             The next command.
         """
 
+    async def waiting(self, session: Session) -> list[Delivery]:
+        """Ask for the commands that the coordinator holds and nobody has confirmed (SES-06).
+
+        Args:
+            session: The session.
+
+        Returns:
+            Those commands, oldest first, without reading the stream.
+        """
+
     async def close(self) -> None:
         """Leave the stream; does nothing if it is not open."""

@@ -36,6 +36,15 @@ class ControlPlane(Protocol):
             command_id: The command.
         """
 
+    async def refuse(self, session: Session, command_id: str, reason: str) -> None:
+        """Tell that a command is not accepted; it stays the coordinator's (AMB-20).
+
+        Args:
+            session: The current session.
+            command_id: The command; nothing of it is saved here.
+            reason: Why, in words.
+        """
+
     async def send_event(self, session: Session, event: Event) -> None:
         """Deliver an event; returns when the server has stored it.
 

@@ -34,6 +34,19 @@ class FoundFile:
     sha256: str
 
 
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A temporary file, whoever left it.
+
+    Attributes:
+        command_id: The command whose directory it stands in.
+        file_name: Its name there.
+    """
+
+    command_id: str
+    file_name: str
+
+
 class FileSpace(Protocol):
     """Files of the worker. Each method is one operation; names have been checked."""
 
@@ -70,6 +83,16 @@ class FileSpace(Protocol):
         Args:
             files: The set.
             names: The parts that stand complete at their temporary paths.
+        """
+
+    async def leftovers(self) -> list[Leftover]:
+        """Look for temporary files of any set, sorted by command and name (CLN-01)."""
+
+    async def remove(self, leftover: Leftover) -> None:
+        """Remove a temporary file; does nothing if it is gone (CLN-03).
+
+        Args:
+            leftover: What `leftovers` found.
         """
 
     async def discard(self, files: ArtifactSet) -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from worker_under_test.domain.attempt import Attempt, UnfinishedAttempt
     from worker_under_test.domain.command import Command
     from worker_under_test.domain.event import Event
+    from worker_under_test.domain.order import Directives, Order
     from worker_under_test.domain.progress import Checkpoint
     from worker_under_test.domain.recovery import RecoveryDecision
     from worker_under_test.domain.registration import Life
@@ -25,6 +26,53 @@ class Acceptance(enum.StrEnum):
     """Known with this content; nothing was written (INB-06)."""
     CONFLICTING = "conflicting"
     """Known with other content; nothing was written (INB-12)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What admission asks of the store (ADM-02).
+
+    Attributes:
+        known: The command is in the inbox: a repeat, whatever its content.
+        open_attempts: How many attempts at work are not terminal.
+    """
+
+    known: bool
+    open_attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What a worker that is to go away still has to do (DRN-07).
+
+    Attributes:
+        open_attempts: How many attempts at work are not terminal.
+        unsent: How many events are not marked reported.
+        unknown: Commands whose outcome waits for a person, in the order of acceptance. They hold
+            nothing up, and are named so that nobody takes the worker for clean.
+    """
+
+    open_attempts: int
+    unsent: int
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def drained(self) -> bool:
+        """Whether nothing is left that the worker itself can do."""
+        return self.open_attempts == 0 and self.unsent == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What the start of an attempt came to.
+
+    Attributes:
+        running: It is saved as RUNNING; False if a cancel was saved first (ADM-07).
+        checkpoint: Its last checkpoint, if it has one.
+    """
+
+    running: bool
+    checkpoint: Checkpoint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +96,7 @@ class LocalStore(Protocol):
     """
 
     async def open(self) -> None:
-        """Open the database, and create its schema if it is new."""
+        """Open the database; a store that may not make one fails if there is none (IDN-02)."""
 
     async def close(self) -> None:
         """Close the database and join its thread; does nothing if it is not open."""
@@ -74,6 +122,40 @@ class LocalStore(Protocol):
             Whether it was new, and its attempt.
         """
 
+    async def standing(self, command_id: str) -> Standing:
+        """Say whether a command is known, and how many attempts are open.
+
+        Args:
+            command_id: The command.
+        """
+
+    async def directives(self) -> Directives:
+        """Return what the saved orders add up to (DRN-01)."""
+
+    async def accept_order(
+        self, command: Command, order: Order, attempt_id: str, event_id: str
+    ) -> Accepted:
+        """Save an order's inbox row, what it changes, and its answer, together (DRN-02, AMB-14).
+
+        A cancel is saved only if its target is open; the answer's ``found`` tells in which state
+        the target was, and is ``"none"`` if it is not in the inbox (ADM-09).
+
+        Args:
+            command: The command that carries the order.
+            order: The order.
+            attempt_id: Identity of its attempt, if the command is new.
+            event_id: Identity of its answer, if the command is new.
+
+        Returns:
+            Whether it was new; the order is in force only if it was.
+        """
+
+    async def remaining(self) -> Remaining:
+        """Say what is still to be done, and what waits for a person (DRN-07)."""
+
+    async def commands_of_value(self) -> frozenset[str]:
+        """Return the commands whose files must stay: open or unknown attempts, unsent events."""
+
     async def unfinished(self) -> list[UnfinishedAttempt]:
         """Return the attempts that are not terminal, in the order of acceptance."""
 
@@ -84,8 +166,8 @@ class LocalStore(Protocol):
             decision: The decision.
         """
 
-    async def start(self, attempt_id: str, *, acknowledged: bool) -> Checkpoint | None:
-        """Save that an attempt is RUNNING.
+    async def start(self, attempt_id: str, *, acknowledged: bool) -> Started:
+        """Save that an attempt is RUNNING, unless a cancel was saved before it ever started.
 
         Args:
             attempt_id: The attempt.
@@ -93,7 +175,7 @@ class LocalStore(Protocol):
                 that the inbox knows without a transaction of its own (INB-10).
 
         Returns:
-            Its last checkpoint, if it has one.
+            Whether it is running now, and its last checkpoint.
         """
 
     async def save_checkpoint(self, attempt: Attempt, checkpoint: Checkpoint) -> bool:

@@ -41,5 +41,10 @@ def race(medium: Medium, offers: list[int], barrier: Barrier, results: Connectio
                 outcome.append((landed, (await store.load("run")).seq))
         return outcome
 
-    results.send(asyncio.run(rounds()))
-    results.close()
+    try:
+        results.send(asyncio.run(rounds()))
+    except BaseException:
+        barrier.abort()  # so that the other one does not wait for a process that failed
+        raise
+    finally:
+        results.close()

@@ -46,12 +46,15 @@ def test_two_processes(kind: str, tmp_path: Path) -> None:
         sender.close()
         racers.append((process, receiver))
     outcomes = []
-    for process, receiver in racers:
-        assert receiver.poll(DEADLINE_S)
-        outcomes.append(receiver.recv())
-        receiver.close()
-        process.join(DEADLINE_S)
-        assert process.exitcode == 0
+    try:
+        for _, receiver in racers:
+            assert receiver.poll(DEADLINE_S)
+            outcomes.append(receiver.recv())
+    finally:
+        for process, receiver in racers:
+            receiver.close()
+            process.join(DEADLINE_S)
+            process.kill()
     contested = 0
     for (one, other), (landed_one, seen_one), (landed_other, seen_other) in zip(
         offers, *outcomes, strict=True

@@ -46,6 +46,16 @@ WORKLOAD = Workload(
             },
         ),
         Command("c3", {"capability": "gone", "version": 1, "payload": {}}),
+        Command("k", {"capability": "control.cleanup", "version": 1, "payload": {}}),
+        Command(
+            "x",
+            {"capability": "control.cancel", "version": 1, "payload": {"command_id": "nobody"}},
+        ),
+        Command("d", {"capability": "control.drain", "version": 1, "payload": {}}),
+        Command(
+            "c4", {"capability": "compute", "version": 1, "payload": {"seed": "t", "rounds": 2}}
+        ),
+        Command("u", {"capability": "control.undrain", "version": 1, "payload": {}}),
     ),
     fresh=Command(
         "fresh", {"capability": "compute", "version": 1, "payload": {"seed": "f", "rounds": 1}}
@@ -53,7 +63,18 @@ WORKLOAD = Workload(
     twice=frozenset({"c1"}),
     lost=(ReplyLost("ack", "c2"), ReplyLost("event", "c1"), ReplyLost("heartbeat", "c2")),
 )
-KINDS = {"c1": "succeeded", "c2": "succeeded", "c3": "failed", "fresh": "succeeded"}
+KINDS = {
+    "c1": "succeeded",
+    "c2": "succeeded",
+    "c3": "failed",
+    "k": "succeeded",
+    "x": "succeeded",
+    "d": "succeeded",
+    "c4": "succeeded",
+    "u": "succeeded",
+    "fresh": "succeeded",
+}
+ASKED = len(KINDS) - 1
 SOURCE = Path(main.__file__).parent
 LABELS = sorted(
     label
@@ -76,7 +97,10 @@ def world() -> Iterator[World]:
 def root() -> Iterator[Path]:
     """Give a workspace with a path that is short enough for a socket."""
     with tempfile.TemporaryDirectory(prefix="e-") as scratch:
-        (Path(scratch) / "worker").mkdir()
+        long_ago = Path(scratch) / "worker" / "files" / "artifacts" / "long-ago"
+        long_ago.mkdir(parents=True)
+        for name in ("a", "b"):
+            (long_ago / f"{name}.attempt-0.tmp").write_text("half", encoding="utf-8")
         (Path(scratch) / "world").mkdir()
         yield Path(scratch)
 
@@ -99,7 +123,9 @@ def live(root: Path, endpoint: str, hook: Hook) -> None:
 
     harness.points._hook = at_point
     try:
-        settings = Settings(root / "worker", endpoint, "w1", retry_initial_s=0.01, id_seed="7")
+        settings = Settings(
+            root / "worker", endpoint, "w1", init=True, retry_initial_s=0.01, id_seed="7"
+        )
         asyncio.run(main.run(settings, stop=stop))
     finally:
         harness.points._hook = None
@@ -142,6 +168,7 @@ def check(root: Path, commands: int) -> None:
     directory = root / "worker" / "files" / "artifacts" / "c2"
     found = {path.name: path.read_text(encoding="utf-8") for path in directory.iterdir()}
     assert found == PARTS
+    assert list((root / "worker").rglob("*.tmp")) == []
     with closing(sqlite3.connect(root / "worker" / "worker.db")) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         for table in ("attempts", "results", "events"):
@@ -164,7 +191,7 @@ def test_one_life_hits_every_point_but_those_of_recovery(root: Path, endpoint: s
     live(root, endpoint, lambda label, context: hits.append(label))
     assert sorted(set(LABELS) - set(hits)) == sorted(RECOVERY)
     assert threading.active_count() == 1
-    check(root, 3)
+    check(root, ASKED)
 
 
 @pytest.mark.parametrize("place", LABELS)
@@ -179,10 +206,10 @@ def test_a_kill_at_each_point_loses_and_doubles_nothing(
     assert os.WTERMSIG(status) == signal.SIGKILL
     forked(root, endpoint, kill_at("recovery.decide.after"))
     assert forked(root, endpoint, ignore) == 0
-    check(root, 3)
+    check(root, ASKED)
     world.offer(WORKLOAD.fresh)
     assert forked(root, endpoint, ignore) == 0
-    check(root, 4)
+    check(root, ASKED + 1)
     receipts = len(read_facts(root / "world").receipts)
     assert forked(root, endpoint, ignore) == 0
     assert len(read_facts(root / "world").receipts) == receipts
@@ -193,6 +220,6 @@ def test_the_worker_speaks_tcp_too(world: World, root: Path) -> None:
     endpoint = world.open(root / "world", (Coordinator,), WORKLOAD, "tcp")
     try:
         live(root, endpoint, ignore)
-        check(root, 3)
+        check(root, ASKED)
     finally:
         world.close_stage()

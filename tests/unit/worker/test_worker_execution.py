@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from worker_doubles import Bench, attempt, network_failure
 
-from worker_under_test.application.execution import MAX_REASON_CHARS, Execution
+from worker_under_test.application.execution import MAX_REASON_CHARS
 from worker_under_test.domain.attempt import AttemptState
 from worker_under_test.domain.event import AttemptEvent, EventKind
 from worker_under_test.domain.progress import Progress
 
 if TYPE_CHECKING:
+    from worker_under_test.application.execution import Execution
     from worker_under_test.domain.command import Command
     from worker_under_test.ports.capability import ProgressReporter
 
@@ -24,7 +25,7 @@ def bench_with_pending() -> tuple[Bench, Execution]:
     """Return a bench with one pending attempt, and the execution on it."""
     bench = Bench()
     bench.store.put(attempt(), AttemptState.PENDING)
-    return bench, Execution(bench.ports, bench.session, bench.quiet)
+    return bench, bench.execution()
 
 
 def test_running_is_saved_first_and_the_sender_is_woken_last() -> None:
@@ -176,7 +177,7 @@ def test_a_capability_that_is_not_installed_is_never_running() -> None:
     async def run() -> None:
         bench = Bench()
         bench.store.put(attempt("c1", "other"), AttemptState.PENDING)
-        await Execution(bench.ports, bench.session, bench.quiet).run(attempt("c1", "other"))
+        await bench.execution().run(attempt("c1", "other"))
         assert bench.log == ["finish c1"]
         (event,) = bench.store.events
         assert event.kind is EventKind.FAILED

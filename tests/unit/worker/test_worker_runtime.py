@@ -3,64 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import pytest
+from living import GOOD, PORTS, alive, delivery, runtime
 from worker_doubles import Bench, attempt, network_failure, refused, saved_event, settled
 
 import harness.points
-from worker_under_test.application.runtime import Runtime
 from worker_under_test.domain.attempt import AttemptState
 from worker_under_test.domain.errors import DomainError, Kind
 from worker_under_test.domain.registration import NodeInventory, Registration
-from worker_under_test.ports.command_stream import Delivery
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-GOOD = Registration("i", "n", "d", NodeInventory(1))
-P = TypeVar("P")
-PORTS = ("control", "commands", "store", "capabilities", "ids", "observation")
-
-
-def runtime(bench: Bench, registration: Registration = GOOD, missing: str = "") -> Runtime:
-    """Return a runtime on a bench, perhaps without one of its ports."""
-
-    def given(name: str, port: P) -> P | None:
-        return None if name in missing.split() else port
-
-    return Runtime(
-        registration,
-        control=given("control", bench.control),
-        commands=given("commands", bench.stream),
-        store=given("store", bench.store),
-        capabilities=given("capabilities", bench.capabilities),
-        ids=given("ids", bench.ids),
-        observation=given("observation", bench.observed),
-        clock=bench.clock,
-    )
-
-
-def delivery(command_id: str, capability: str = "work") -> Delivery:
-    """Return a delivery of a command."""
-    body = {"command_id": command_id, "capability": capability, "version": 1, "payload": {}}
-    return Delivery("1", json.dumps(body))
-
-
-@asynccontextmanager
-async def alive(bench: Bench) -> AsyncIterator[asyncio.Task[None]]:
-    """Keep a worker alive inside, and stop it gracefully at the end."""
-    stop = asyncio.Event()
-    life = asyncio.create_task(runtime(bench).run(stop))
-    await settled()
-    yield life
-    stop.set()
-    await settled()
-    assert life.done()
-    assert bench.log[-3:] == ["close_stream", "close_control", "close"]
-    life.result()
+    from collections.abc import Callable
 
 
 @pytest.fixture
@@ -261,5 +216,36 @@ def test_a_stop_leaves_the_attempt_for_the_next_start() -> None:
             pass
         assert list(bench.store.states.values()) == [AttemptState.SUCCEEDED]
         assert len(bench.control.sent) == 1
+
+    asyncio.run(run())
+
+
+def test_a_new_runtime_has_the_defaults_of_the_seed() -> None:
+    """REG-06, REG-07, REG-09, SES-03: nothing running, not draining, first wait of a second."""
+
+    async def run() -> None:
+        bench = Bench()
+        made = runtime(bench)
+        assert len(made._running) == 0
+        assert not made._admission.room.is_set()
+        assert made._admission.refusal(attempt().command, 0) is None
+        assert not made._quiet.outbox_wake.is_set()
+        assert bench.log == []
+        bench.control.faults.plan("register", network_failure())
+        async with alive(bench):
+            assert bench.clock.slept == [1]
+
+    asyncio.run(run())
+
+
+def test_all_heartbeats_lost_the_result_is_right() -> None:
+    """SES-05, CAP-07: they are no evidence of anything."""
+
+    async def run() -> None:
+        bench = Bench()
+        bench.control.faults.plan("heartbeat", *(network_failure() for _ in range(10)))
+        bench.stream.backlogs.append([delivery("c1")])
+        async with alive(bench):
+            assert [event.kind.value for event in bench.control.sent] == ["succeeded"]
 
     asyncio.run(run())

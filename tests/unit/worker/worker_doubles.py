@@ -7,9 +7,14 @@ import heapq
 from collections import deque
 from typing import TYPE_CHECKING
 
+from worker_under_test.application.admission import Admission
 from worker_under_test.application.backoff import Backoff
+from worker_under_test.application.confirmation import Confirmation
 from worker_under_test.application.current_session import CurrentSession
+from worker_under_test.application.execution import Execution
+from worker_under_test.application.intake import Intake
 from worker_under_test.application.quiet import Quiet
+from worker_under_test.application.running import Running
 from worker_under_test.domain.attempt import (
     UNFINISHED,
     Attempt,
@@ -20,15 +25,18 @@ from worker_under_test.domain.attempt import (
 from worker_under_test.domain.command import Command
 from worker_under_test.domain.errors import DeliveryError, DomainError, Kind
 from worker_under_test.domain.event import FINAL_STATE, AttemptEvent, Event, EventKind
-from worker_under_test.domain.recovery import Decision, RecoveryPolicy
-from worker_under_test.domain.registration import Life, Session
+from worker_under_test.domain.order import Cancel, Directives, is_control
+from worker_under_test.domain.recovery import RecoveryPolicy
+from worker_under_test.domain.registration import Life, NodeInventory, Session
 from worker_under_test.ports.bundle import Ports
-from worker_under_test.ports.local_store import Acceptance, Accepted
+from worker_under_test.ports.local_store import Acceptance, Accepted, Remaining, Standing, Started
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from worker_under_test.domain.artifact import Artifact
+    from worker_under_test.domain.json_value import JsonValue
+    from worker_under_test.domain.order import Order
     from worker_under_test.domain.progress import Checkpoint, Progress
     from worker_under_test.domain.recovery import RecoveryDecision
     from worker_under_test.domain.registration import Registration
@@ -92,6 +100,8 @@ class MemoryStore:
         self.reported: list[str] = []
         self.decisions: list[RecoveryDecision] = []
         self.acknowledged: list[str] = []
+        self.orders = Directives()
+        self.cancels: set[str] = set()
 
     async def open(self) -> None:
         """Note the call."""
@@ -116,6 +126,58 @@ class MemoryStore:
         self.put(Attempt(attempt_id, command), AttemptState.PENDING)
         return Accepted(Acceptance.ACCEPTED, attempt_id)
 
+    async def accept_order(
+        self, command: Command, order: Order, attempt_id: str, event_id: str
+    ) -> Accepted:
+        """Save an order with its answer."""
+        self.faults.call("accept_order", command.command_id)
+        if command.command_id in self.commands:
+            known, known_attempt = self.commands[command.command_id]
+            same = known.digest == command.digest
+            return Accepted(Acceptance.REPEATED if same else Acceptance.CONFLICTING, known_attempt)
+        body: dict[str, JsonValue] = {}
+        if isinstance(order, Cancel):
+            _, target = self.commands.get(order.target, (None, ""))
+            found = self.states[target].value if target else "none"
+            if found in UNFINISHED:
+                self.cancels.add(order.target)
+            body = {"target": order.target, "found": found}
+        self.orders = self.orders.after(order)
+        self.put(Attempt(attempt_id, command), AttemptState.SUCCEEDED)
+        self.events.append(
+            Event(event_id, command.command_id, attempt_id, EventKind.SUCCEEDED, body)
+        )
+        return Accepted(Acceptance.ACCEPTED, attempt_id)
+
+    async def standing(self, command_id: str) -> Standing:
+        """Count what is open."""
+        count = sum(
+            state in UNFINISHED and not is_control(self.attempts[key].command)
+            for key, state in self.states.items()
+        )
+        return Standing(command_id in self.commands, count)
+
+    async def directives(self) -> Directives:
+        """Return what the orders add up to."""
+        return self.orders
+
+    async def remaining(self) -> Remaining:
+        """Count what is left."""
+        unknown = [k for k, s in self.states.items() if s is AttemptState.UNKNOWN]
+        return Remaining(
+            sum(state in UNFINISHED for state in self.states.values()),
+            len([event for event in self.events if event.event_id not in self.reported]),
+            tuple(self.attempts[key].command.command_id for key in unknown),
+        )
+
+    async def commands_of_value(self) -> frozenset[str]:
+        """Return the commands whose files must stay."""
+        of_value = (*UNFINISHED, AttemptState.UNKNOWN)
+        held = {
+            self.attempts[k].command.command_id for k, s in self.states.items() if s in of_value
+        }
+        return frozenset(held | {event.command_id for event in await self.unreported()})
+
     def put(self, attempt: Attempt, state: AttemptState) -> None:
         """Put an attempt there as an earlier life would have left it."""
         self.commands[attempt.command.command_id] = (attempt.command, attempt.attempt_id)
@@ -126,7 +188,12 @@ class MemoryStore:
         """Return what is not terminal, in the order of acceptance."""
         self.faults.call("unfinished")
         return [
-            UnfinishedAttempt(self.attempts[key], state, self.checkpoints.get(key))
+            UnfinishedAttempt(
+                self.attempts[key],
+                state,
+                self.checkpoints.get(key),
+                cancelled=self.attempts[key].command.command_id in self.cancels,
+            )
             for key, state in self.states.items()
             if state in UNFINISHED
         ]
@@ -135,16 +202,19 @@ class MemoryStore:
         """Save a decision."""
         self.faults.call("decide", decision.command_id)
         self.decisions.append(decision)
-        if decision.decision is not Decision.START:
+        if decision.found_state is not AttemptState.PENDING:
             self._move(decision.attempt_id, AttemptState.RECOVERING)
 
-    async def start(self, attempt_id: str, *, acknowledged: bool) -> Checkpoint | None:
-        """Save RUNNING."""
-        self.faults.call("start", self.attempts[attempt_id].command.command_id)
+    async def start(self, attempt_id: str, *, acknowledged: bool) -> Started:
+        """Save RUNNING, unless it was cancelled first."""
+        command_id = self.attempts[attempt_id].command.command_id
+        self.faults.call("start", command_id)
+        if self.states[attempt_id] is AttemptState.PENDING and command_id in self.cancels:
+            return Started(running=False)
         self._move(attempt_id, AttemptState.RUNNING)
         if acknowledged:
             self.acknowledged.append(attempt_id)
-        return self.checkpoints.get(attempt_id)
+        return Started(running=True, checkpoint=self.checkpoints.get(attempt_id))
 
     async def save_checkpoint(self, attempt: Attempt, checkpoint: Checkpoint) -> bool:
         """Save a checkpoint if its number is higher."""
@@ -184,6 +254,7 @@ class FakeControl:
         self.sessions = 0
         self.sent: list[Event] = []
         self.sent_under: list[str] = []
+        self.refused: list[tuple[str, str]] = []
 
     async def register(self, registration: Registration) -> Session:
         """Number a session."""
@@ -194,6 +265,11 @@ class FakeControl:
     async def acknowledge(self, session: Session, command_id: str) -> None:
         """Note an ACK."""
         self.faults.call("acknowledge", command_id)
+
+    async def refuse(self, session: Session, command_id: str, reason: str) -> None:
+        """Note a refusal."""
+        self.refused.append((command_id, reason))
+        self.faults.call("refuse", command_id)
 
     async def send_event(self, session: Session, event: Event) -> None:
         """Note an event; it counts as stored even if the reply is planned to be lost."""
@@ -216,12 +292,18 @@ class FakeStream:
     def __init__(self, log: list[str]) -> None:
         self.faults = Faults(log)
         self.backlogs: deque[list[Delivery]] = deque()
+        self.held: list[Delivery] = []
         self.live: asyncio.Queue[Delivery | Exception] = asyncio.Queue()
 
     async def open(self, session: Session) -> list[Delivery]:
         """Return the next planned backlog, or an empty one."""
         self.faults.call("open_stream", session.session_id)
         return self.backlogs.popleft() if self.backlogs else []
+
+    async def waiting(self, session: Session) -> list[Delivery]:
+        """Return what the test says is waiting."""
+        self.faults.call("waiting")
+        return list(self.held)
 
     async def next(self) -> Delivery:
         """Wait for what the test feeds."""
@@ -355,6 +437,9 @@ class Bench:
         self.session = CurrentSession()
         self.session.renew(Session("session-0"))
         self.backoff = Backoff(self.clock, 1.0)
+        self.room = NodeInventory(1000, 4)
+        self.running = Running()
+        self.admission = Admission(lambda: self.room, self.observed)
         self.ports = Ports(
             control=self.control,
             commands=self.stream,
@@ -364,6 +449,15 @@ class Bench:
             observation=self.observed,
             clock=self.clock,
         )
+        self.confirmation = Confirmation(self.ports, self.session)
+
+    def intake(self) -> Intake:
+        """Return an intake on this bench."""
+        return Intake(self.ports, self.confirmation, self.admission)
+
+    def execution(self) -> Execution:
+        """Return an execution on this bench."""
+        return Execution(self.ports, self.session, self.quiet, self.running, self.admission)
 
 
 def command(command_id: str = "c1", capability: str = "work", **payload: str) -> Command:

@@ -71,6 +71,7 @@ async def write_if_newer(connection: aiosqlite.Connection, snapshot: Snapshot) -
     """Write a snapshot if the stored number is smaller, in one statement, without committing.
 
     Comparison and write are one conditional upsert, so no other writer fits in between (STO-13).
+    The crash point ``snapshot.save.mid`` stands after it, and so before whoever's COMMIT (CP-E2).
 
     Args:
         connection: A connection with a transaction open.

@@ -1,0 +1,85 @@
+"""A command that a worker refuses: a fact, and the command stays open."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+from worker_side import WorkerSide
+
+from harness.workload import Command, ReplyLost, Workload
+from harness.world.facts import read_facts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from worker_side import OpenStage
+
+    from harness.world.client import World
+
+COMMANDS = (Command("c1", {"n": 1}), Command("c2", {"n": 2}))
+
+
+def test_a_refused_command_stays_open_and_is_listed(
+    world: World, open_stage: OpenStage, world_dir: Path
+) -> None:
+    """AMB-20, SES-06: kept as a fact each time; what is acknowledged is listed no more."""
+
+    async def run() -> None:
+        async with WorkerSide(endpoint) as worker:
+            session = await worker.register()
+            body = {"session_id": session, "reason": "full"}
+            for _ in range(2):
+                assert (await worker.post("/commands/c1/refusal", body)).status == 204
+            listed = await worker.get(f"/sessions/{session}/waiting")
+            assert listed.value == {
+                "commands": [{"command_id": "c1", "n": 1}, {"command_id": "c2", "n": 2}]
+            }
+            await worker.ack(session, "c1")
+            listed = await worker.get(f"/sessions/{session}/waiting")
+            assert listed.value == {"commands": [{"command_id": "c2", "n": 2}]}
+            assert [m.command_id for m in await (await worker.stream(session)).backlog()] == ["c2"]
+
+    endpoint = open_stage(Workload(COMMANDS, Command("fresh")))
+    asyncio.run(run())
+    live = read_facts(world_dir)
+    world.close_stage()
+    assert read_facts(world_dir) == live
+    assert [(r.command_id, r.reason) for r in live.refusals] == [("c1", "full")] * 2
+    assert len(live.deliveries) == 1
+
+
+def test_what_is_not_known_or_has_no_reason_is_refused_in_turn(open_stage: OpenStage) -> None:
+    """SES-04: by kind, and without a fact."""
+
+    async def run() -> None:
+        async with WorkerSide(endpoint) as worker:
+            session = await worker.register()
+            for path, body, kind in (
+                ("/commands/c1/refusal", {"session_id": session}, "invalid"),
+                ("/commands/c1/refusal", {"session_id": "s", "reason": "r"}, "not_found"),
+                ("/commands/c9/refusal", {"session_id": session, "reason": "r"}, "not_found"),
+            ):
+                assert (await worker.post(path, body)).error_kind == kind
+            assert (await worker.get("/sessions/nobody/waiting")).error_kind == "not_found"
+
+    endpoint = open_stage(Workload(COMMANDS, Command("fresh")))
+    asyncio.run(run())
+
+
+def test_the_reply_to_a_refusal_can_be_lost(open_stage: OpenStage, world_dir: Path) -> None:
+    """F-NET-POST: the fact is there, the connection is cut."""
+
+    async def run() -> None:
+        async with WorkerSide(endpoint) as worker:
+            session = await worker.register()
+            body = {"session_id": session, "reason": "full"}
+            with pytest.raises(aiohttp.ServerDisconnectedError):
+                await worker.post("/commands/c1/refusal", body)
+
+    lost = (ReplyLost("refusal", "c1"),)
+    endpoint = open_stage(Workload(COMMANDS, Command("fresh"), lost=lost))
+    asyncio.run(run())
+    assert len(read_facts(world_dir).refusals) == 1

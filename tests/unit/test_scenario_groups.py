@@ -1,0 +1,55 @@
+"""Scenarios that reach the declared points together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from harness.catalogue import Catalogue, DeclaredPoint
+from harness.incarnation import Hit
+from harness.outcome import Outcome, join_groups
+from harness.result import ExperimentResult, LifeTrace, Verdict
+from harness.schedule import CONTROL
+from scenarios.reference import REFERENCE
+
+LABELS = ("a.step.before", "b.step.before", "c.step.before")
+CATALOGUE = Catalogue(DeclaredPoint(label, "f.py", 1) for label in LABELS)
+
+
+def outcome(name: str, together: str, *reached: str) -> Outcome:
+    """Return the outcome of a scenario whose control leg reached some labels."""
+    hits = tuple(Hit(label, {}, {"": 1}, stop=False) for label in reached)
+    control = ExperimentResult(
+        scenario=name,
+        schedule=CONTROL,
+        seed=0,
+        verdict=Verdict.HELD,
+        violations=(),
+        fired=(),
+        note="",
+        lives=(LifeTrace(1, hits, "", ""),),
+    )
+    scenario = replace(REFERENCE, name=name, together=together)
+    return Outcome(scenario, CATALOGUE, (control,), whole=True)
+
+
+def test_a_point_that_another_of_the_group_reached_is_not_missed() -> None:
+    """HAR-01: what nobody of the group reached still is, and a scenario alone answers for all."""
+    one, two, alone = join_groups(
+        (
+            outcome("one", "group", LABELS[0]),
+            outcome("two", "group", LABELS[1]),
+            outcome("alone", "", LABELS[2]),
+        ),
+        {"group": frozenset({"one", "two"})},
+    )
+    assert one.unreached == two.unreached == (LABELS[2],)
+    assert alone.unreached == LABELS[:2]
+
+
+def test_a_group_that_is_not_complete_is_not_judged_by_what_it_missed() -> None:
+    """HAR-01: one scenario of a group, run alone, says nothing about the points of the others."""
+    (one,) = join_groups(
+        (outcome("one", "group", LABELS[0]),), {"group": frozenset({"one", "two"})}
+    )
+    assert one.unreached == ()
+    assert one.exit_code == 0
