@@ -66,7 +66,7 @@ def test_points_lists_every_declared_point(command: Command) -> None:
     assert all(re.fullmatch(r"worker_under_test/.+\.py", point["file"]) for point in points)
     text = command("points").out.splitlines()
     assert len(text) == len(points)
-    assert any(re.search(r"ack\.send\.before +\S+intake\.py:\d+$", line) for line in text)
+    assert any(re.search(r"ack\.send\.before +\S+\.py:\d+$", line) for line in text)
 
 
 def test_scenarios_and_oracles_are_listed(command: Command) -> None:

@@ -225,6 +225,12 @@ def test_an_observation_takes_everything(make: Callable[[], Observation]) -> Non
     observation.event("event delivery deferred", ValueError("\ud800 bad"), command="c1")
 
 
+def test_a_log_line_can_be_encoded(caplog: pytest.LogCaptureFixture) -> None:
+    """OUT-09: what an operator is told can be written anywhere, whatever somebody sent."""
+    LogObservation().event("command refused", ValueError("\ud800 bad"))
+    assert caplog.messages == ["command refused : \\ud800 bad"]
+
+
 class NullReporter:
     """A reporter that keeps nothing."""
 
