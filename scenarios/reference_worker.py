@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
+import json
+import socket
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from harness.turnstile import Turnstile
-from harness.world.coordinator_schema import FILE_NAME
-from harness.world.facts import read_facts
 from worker_under_test.domain.order import CLEAN_UP
 from worker_under_test.main import Parts, run
 from worker_under_test.settings import Settings
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harness.scenario import Site
+
+_ASK_S = 10.0
 
 Port = TypeVar("Port")
 
@@ -89,8 +93,20 @@ def is_new(site: Site) -> bool:
     An operator knows that from the coordinator and not from the worker's directory: a directory
     that lost its database looks like one of a worker that never was (IDN-02).
     """
-    facts = site.world_dir / FILE_NAME
-    return not facts.exists() or not read_facts(site.world_dir).sessions
+    with closing(_connect(site.endpoint)) as connection:
+        connection.request("GET", f"/instances/{site.identity}")
+        known = json.loads(connection.getresponse().read())
+    return bool(known["sessions"] == 0)
+
+
+def _connect(endpoint: str) -> http.client.HTTPConnection:
+    if not endpoint.startswith("unix:"):
+        return http.client.HTTPConnection(endpoint.removeprefix("http://"), timeout=_ASK_S)
+    connection = http.client.HTTPConnection("localhost", timeout=_ASK_S)
+    connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.sock.settimeout(_ASK_S)
+    connection.sock.connect(endpoint.removeprefix("unix:"))
+    return connection
 
 
 def _leave_behind(site: Site) -> None:

@@ -95,6 +95,7 @@ class Coordinator:
         routes.add_get("/sessions/{session_id}/commands", self._stream, allow_head=False)
         routes.add_post("/commands/{command_id}/ack", self._ack)
         routes.add_post("/commands/{command_id}/refusal", self._refusal)
+        routes.add_get("/instances/{instance_id}", self._instance)
         routes.add_get("/sessions/{session_id}/waiting", self._waiting, allow_head=False)
         routes.add_post("/events", self._event)
         routes.add_post("/attempts/{attempt_id}/heartbeat", self._heartbeat)
@@ -194,6 +195,11 @@ class Coordinator:
             nth = books.count("refusal", command_id)
         self._lose("refusal", command_id, nth)
         return web.Response(status=204)
+
+    async def _instance(self, request: web.Request) -> web.Response:
+        instance_id = path_text(request, "instance_id")
+        count = list(self._books.sessions.values()).count(instance_id)
+        return web.json_response(text=canonical({"sessions": count}))
 
     async def _waiting(self, request: web.Request) -> web.Response:
         books = self._books

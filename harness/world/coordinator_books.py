@@ -39,7 +39,8 @@ class Books:
         self.commands: dict[str, OfferedCommand] = {}
         self.acknowledged: set[str] = set()
         self.ended: set[str] = set()
-        self.sessions: set[str] = set()
+        self.sessions: dict[str, str] = {}
+        """Who registered, by session id."""
         self._contents: dict[str, str] = {}
         self._latest: dict[str, int] = {}
         self._exchanges: Counter[tuple[Exchange, str]] = Counter()
@@ -114,7 +115,7 @@ class Books:
             case OfferedCommand():
                 self.commands[fact.command_id] = fact
             case Session():
-                self.sessions.add(fact.session_id)
+                self.sessions[fact.session_id] = fact.instance_id
                 self._exchanges["register", fact.instance_id] += 1
             case Delivery():
                 self._number = max(self._number, fact.number)

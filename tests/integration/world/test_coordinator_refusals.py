@@ -15,7 +15,7 @@ from harness.world.facts import read_facts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from worker_side import OpenStage
+    from worker_side import FactsNow, OpenStage
 
     from harness.world.client import World
 
@@ -23,7 +23,7 @@ COMMANDS = (Command("c1", {"n": 1}), Command("c2", {"n": 2}))
 
 
 def test_a_refused_command_stays_open_and_is_listed(
-    world: World, open_stage: OpenStage, world_dir: Path
+    world: World, open_stage: OpenStage, world_dir: Path, facts_now: FactsNow
 ) -> None:
     """AMB-20, SES-06: kept as a fact each time; what is acknowledged is listed no more."""
 
@@ -44,7 +44,7 @@ def test_a_refused_command_stays_open_and_is_listed(
 
     endpoint = open_stage(Workload(COMMANDS, Command("fresh")))
     asyncio.run(run())
-    live = read_facts(world_dir)
+    live = facts_now()
     world.close_stage()
     assert read_facts(world_dir) == live
     assert [(r.command_id, r.reason) for r in live.refusals] == [("c1", "full")] * 2
@@ -69,7 +69,7 @@ def test_what_is_not_known_or_has_no_reason_is_refused_in_turn(open_stage: OpenS
     asyncio.run(run())
 
 
-def test_the_reply_to_a_refusal_can_be_lost(open_stage: OpenStage, world_dir: Path) -> None:
+def test_the_reply_to_a_refusal_can_be_lost(open_stage: OpenStage, facts_now: FactsNow) -> None:
     """F-NET-POST: the fact is there, the connection is cut."""
 
     async def run() -> None:
@@ -82,4 +82,19 @@ def test_the_reply_to_a_refusal_can_be_lost(open_stage: OpenStage, world_dir: Pa
     lost = (ReplyLost("refusal", "c1"),)
     endpoint = open_stage(Workload(COMMANDS, Command("fresh"), lost=lost))
     asyncio.run(run())
-    assert len(read_facts(world_dir).refusals) == 1
+    assert len(facts_now().refusals) == 1
+
+
+def test_how_often_a_worker_has_registered_can_be_asked(open_stage: OpenStage) -> None:
+    """IDN-02: whether a worker is new is known outside of it."""
+
+    async def run() -> None:
+        async with WorkerSide(endpoint) as worker:
+            for count in (0, 1, 2):
+                answer = await worker.get("/instances/worker-a")
+                assert answer.value == {"sessions": count}
+                await worker.register()
+            assert (await worker.get("/instances/stranger")).value == {"sessions": 0}
+
+    endpoint = open_stage(Workload(commands=COMMANDS, fresh=Command("f")))
+    asyncio.run(run())

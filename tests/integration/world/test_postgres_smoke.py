@@ -17,11 +17,21 @@ from harness.world.coordinator import DATABASE_VARIABLE
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 
 RUN_S = 240.0
+SCENARIOS = ("reference", "reference-control")
 
 
 def _smoke(out: Path, database: str) -> list[object]:
     done = subprocess.run(
-        [sys.executable, "-m", "harness", "run", "reference", "--out", str(out)],
+        [
+            sys.executable,
+            "-m",
+            "harness",
+            "run",
+            "reference",
+            "reference-control",
+            "--out",
+            str(out),
+        ],
         check=False,
         cwd=Path(harness.__file__).parents[1],
         env={**os.environ, DATABASE_VARIABLE: database},
