@@ -61,6 +61,7 @@ class Outcome:
         whole: Whether a whole tier was run, so that points that were not reached count.
         reached_together: Labels that the other scenarios of its group reached in this run; None
             when some of them were not run, so that nothing can be said of points not reached.
+        bounds: What the tier left out, in words.
     """
 
     scenario: Scenario
@@ -68,6 +69,7 @@ class Outcome:
     results: tuple[ExperimentResult, ...]
     whole: bool
     reached_together: frozenset[str] | None = frozenset()
+    bounds: tuple[str, ...] = ()
 
     @property
     def control(self) -> ExperimentResult:

@@ -152,6 +152,7 @@ def _scenario(outcome: Outcome) -> JsonObject:
         "as_pinned": not outcome.exit_code,
         "mismatch": outcome.mismatch,
         "inconclusive": list(outcome.inconclusive()),
+        "bounds": list(outcome.bounds),
         "oracles": [
             {"name": oracle.name, "promise": oracle.promise} for oracle in outcome.scenario.oracles
         ],

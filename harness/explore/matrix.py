@@ -89,8 +89,10 @@ def run_matrix(
     tell(RunFinished(time.monotonic() - began))
     return join_groups(
         tuple(
-            Outcome(scenario, catalogue, _judged_by_control(done), whole=at is None)
-            for scenario, catalogue, done in zip(scenarios, catalogues, results, strict=True)
+            Outcome(scenario, catalogue, _judged_by_control(done), whole=at is None, bounds=bounds)
+            for scenario, catalogue, (done, bounds) in zip(
+                scenarios, catalogues, results, strict=True
+            )
         ),
         groups or {},
     )
@@ -115,6 +117,7 @@ def _only(schedule: Schedule) -> Rounds:
     yield [CONTROL]
     if schedule != CONTROL:
         yield [schedule]
+    return ()
 
 
 def _run_plans(
@@ -125,9 +128,10 @@ def _run_plans(
     *,
     seed: int,
     digests: bool,
-) -> list[list[ExperimentResult]]:
+) -> list[tuple[list[ExperimentResult], tuple[str, ...]]]:
     """Run the rounds of all plans in step, so that every lane has something to do."""
     results: list[list[ExperimentResult]] = [[] for _ in plans]
+    bounds: list[tuple[str, ...]] = [()] * len(plans)
     rounds: dict[int, list[Schedule]] = {n: next(plan) for n, plan in enumerate(plans)}
     while rounds:
         jobs = [
@@ -149,9 +153,9 @@ def _run_plans(
             results[number].extend(finished_round)
             try:
                 rounds[number] = plans[number].send(finished_round)
-            except StopIteration:
-                continue
-    return results
+            except StopIteration as end:
+                bounds[number] = end.value
+    return list(zip(results, bounds, strict=True))
 
 
 def _judged_by_control(results: list[ExperimentResult]) -> tuple[ExperimentResult, ...]:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from harness.incarnation import Hit
     from harness.result import ExperimentResult
 
-Rounds: TypeAlias = Generator[list[Schedule], list["ExperimentResult"], None]
+Rounds: TypeAlias = Generator[list[Schedule], list["ExperimentResult"], tuple[str, ...]]
+"""Yields rounds of schedules, is sent their results, and returns what it left out, in words."""
+
 Wanted: TypeAlias = Callable[[str], bool]
 
 RANDOM_SCHEDULES = 200
@@ -33,10 +35,12 @@ def smoke(wanted: Wanted, _seed: int) -> Rounds:
     """
     (control,) = yield [CONTROL]
     if control.verdict is not Verdict.HELD:
-        return
-    labels = dict.fromkeys(hit.label for hit in control.lives[0].hits if wanted(hit.label))
+        return ()
+    hits = [hit.label for hit in control.lives[0].hits if wanted(hit.label)]
+    labels = dict.fromkeys(hits)
     frontier = yield [CONTROL.then(Moment(label)) for label in labels]
     yield from _labels_of_recovery(frontier, set(labels), wanted)
+    return (f"struck {len(labels)} first hits of {len(hits)}",)
 
 
 def full(wanted: Wanted, _seed: int) -> Rounds:
@@ -49,7 +53,8 @@ def full(wanted: Wanted, _seed: int) -> Rounds:
         wanted: Tells whether a label is to be struck.
         _seed: Not used: nothing is drawn.
     """
-    yield from _full(wanted)
+    _, bounds = yield from _full(wanted)
+    return bounds
 
 
 def deep(wanted: Wanted, seed: int) -> Rounds:
@@ -59,10 +64,9 @@ def deep(wanted: Wanted, seed: int) -> Rounds:
         wanted: Tells whether a label is to be struck.
         seed: Decides what is drawn.
     """
-    doubles = yield from _full(wanted)
+    frontier, bounds = yield from _full(wanted)
     draw = random.Random(f"deep/{seed}")
-    frontier = doubles
-    for _ in range(2):
+    for crashes in (3, 4):
         pool = [
             result.schedule.then(moment_of(hit))
             for result in frontier
@@ -70,9 +74,12 @@ def deep(wanted: Wanted, seed: int) -> Rounds:
             for hit in recovery_hits(result)
             if wanted(hit.label)
         ]
-        if not pool:
-            return
-        frontier = yield draw.sample(pool, min(RANDOM_SCHEDULES // 2, len(pool)))
+        chosen = draw.sample(pool, min(RANDOM_SCHEDULES // 2, len(pool)))
+        bounds += (f"drew {len(chosen)} of {len(pool)} schedules of {crashes} crashes",)
+        if not chosen:
+            break
+        frontier = yield chosen
+    return bounds
 
 
 TIERS: dict[str, Callable[[Wanted, int], Rounds]] = {"smoke": smoke, "full": full, "deep": deep}
@@ -80,10 +87,12 @@ TIERS: dict[str, Callable[[Wanted, int], Rounds]] = {"smoke": smoke, "full": ful
 
 def _full(
     wanted: Wanted,
-) -> Generator[list[Schedule], list[ExperimentResult], list[ExperimentResult]]:
+) -> Generator[
+    list[Schedule], list[ExperimentResult], tuple[list[ExperimentResult], tuple[str, ...]]
+]:
     (control,) = yield [CONTROL]
     if control.verdict is not Verdict.HELD:
-        return []
+        return [], ()
     hits = [hit for hit in control.lives[0].hits if wanted(hit.label)]
     singles = yield [CONTROL.then(moment_of(hit)) for hit in hits]
     by_image: dict[str, ExperimentResult] = {}
@@ -99,10 +108,14 @@ def _full(
     seen = {hit.label for hit in hits}
     seen |= {moment.label for result in doubles for moment in result.schedule.moments}
     yield from _labels_of_recovery(doubles, seen, wanted)
-    return doubles
+    crashes = sum(len(result.lives) > 1 for result in singles)
+    bound = f"explored the recovery of {len(by_image)} states that {crashes} crashes left"
+    return doubles, (bound,)
 
 
-def _labels_of_recovery(frontier: list[ExperimentResult], seen: set[str], wanted: Wanted) -> Rounds:
+def _labels_of_recovery(
+    frontier: list[ExperimentResult], seen: set[str], wanted: Wanted
+) -> Generator[list[Schedule], list[ExperimentResult], None]:
     while True:
         found: list[Schedule] = []
         for result in frontier:

@@ -45,6 +45,7 @@ class _Scenario(TypedDict):
     as_pinned: bool
     mismatch: str
     inconclusive: list[str]
+    bounds: list[str]
 
 
 class _Record(TypedDict):
@@ -68,6 +69,9 @@ def print_summary(console: Console, record: JsonObject, directory: Path) -> None
     for scenario in run["scenarios"]:
         if not scenario["as_pinned"]:
             _print_scenario(console, run, scenario, directory)
+    for scenario in run["scenarios"]:
+        if scenario["pin"] == "holds" and scenario["bounds"]:
+            console.print(f"{escape(scenario['name'])}: {escape('; '.join(scenario['bounds']))}")
     totals, timing = run["totals"], run["timing"]
     console.print(
         f"\nmoments: {totals['moments_found']} found, {totals['moments_struck']} struck, "

@@ -79,6 +79,7 @@ def test_the_record_says_what_was_asked_and_what_came_out() -> None:
             "as_pinned": False,
             "mismatch": "1 experiment broke a promise",
             "inconclusive": [],
+            "bounds": [],
             "oracles": [{"name": "first", "promise": "what was promised"}],
         }
     ]

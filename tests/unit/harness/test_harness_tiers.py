@@ -237,3 +237,22 @@ def test_the_recovery_is_the_life_after_the_last_proved_strike(
 ) -> None:
     """Rule 1: without proof of every strike there is no recovery to look at."""
     assert recovery_hits(result(schedule, lives, fired=fired)) == tuple(expected)
+
+
+@pytest.mark.parametrize(
+    ("tier", "said"),
+    [
+        (smoke, "struck 2 first hits of 3"),
+        (full, "explored the recovery of 3 states that 3 crashes left"),
+        (deep, "drew 12 of 12 schedules of 3 crashes"),
+    ],
+)
+def test_every_tier_says_what_it_left_out(tier: Callable[..., Rounds], said: str) -> None:
+    """Rule 11: a bound that was reached is said in the result."""
+    answer = worker()
+    rounds = tier(every, 0)
+    schedules = next(rounds)
+    with pytest.raises(StopIteration) as end:  # noqa: PT012 - it ends in some round
+        while True:
+            schedules = rounds.send([answer(schedule) for schedule in schedules])
+    assert said in end.value.value
