@@ -112,17 +112,20 @@ class LandedRunsOnce:
         return broken_if(self._again(evidence))
 
     def _again(self, evidence: Evidence) -> Iterator[str]:
-        landed: dict[str, set[str]] = {}
+        landed: dict[str, dict[str, int]] = {}
         graphs: dict[str, object] = {}
         for life in self.source.lives(evidence):
             for graph in self.source.graphs(evidence.workload, life.crashes):
                 if graphs.setdefault(graph.run_id, graph) != graph:
                     graphs[graph.run_id] = graph
-                    landed[graph.run_id] = set()
-                for step_id in sorted(landed.get(graph.run_id, set()) & life.ran(graph.run_id)):
-                    yield (
-                        f"incarnation {life.number}, run {graph.run_id!r}: step {step_id!r} ran "
-                        "again, though its commit had returned in an earlier one"
-                    )
+                    landed[graph.run_id] = {}
+                known = landed.get(graph.run_id, {})
+                for step_id in sorted(known.keys() & life.ran(graph.run_id)):
+                    # One that began before and ended after the other could not know.
+                    if known[step_id] < life.number:
+                        yield (
+                            f"incarnation {life.number}, run {graph.run_id!r}: step {step_id!r} "
+                            f"ran again, though its commit had returned in {known[step_id]}"
+                        )
             for run_id, step_id in life.landed:
-                landed.setdefault(run_id, set()).add(step_id)
+                landed.setdefault(run_id, {}).setdefault(step_id, life.number)
