@@ -1,8 +1,10 @@
 """The schema of the local database, version 1."""
 
+from worker_under_test.adapters.sqlite_steps import STEPS_SCHEMA
+
 SCHEMA_VERSION = 1
 
-SCHEMA = """
+_WORKER = """
 CREATE TABLE identity (
     one         INTEGER PRIMARY KEY CHECK (one = 1),
     instance_id TEXT    NOT NULL,
@@ -63,4 +65,6 @@ CREATE TABLE recovery_decisions (
     reason               TEXT    NOT NULL
 ) STRICT;
 """
+
+SCHEMA = _WORKER + STEPS_SCHEMA
 """Statements that make an empty database ours."""

@@ -12,6 +12,7 @@ from worker_under_test.adapters.sqlite_rows import (
     event_from,
     unfinished_from,
 )
+from worker_under_test.adapters.sqlite_steps import SqliteSteps
 from worker_under_test.domain.attempt import UNFINISHED, AttemptState, require_transition
 from worker_under_test.domain.errors import DomainError, Kind
 from worker_under_test.domain.event import FINAL_STATE
@@ -50,6 +51,8 @@ class SqliteStore:
 
     def __init__(self, path: Path) -> None:
         self._database = SqliteConnection(path)
+        self.steps = SqliteSteps(self._database)
+        """Snapshots and results of steps, in the same database."""
 
     async def open(self) -> None:
         """Open the database; see `SqliteConnection.open`."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.points import crash_point
 from worker_under_test.application.reporter import AttemptReporter
+from worker_under_test.domain.errors import LocalFailureError
 from worker_under_test.domain.event import AttemptEvent, Event, EventKind
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class Execution:
         outcome: AttemptEvent | None
         try:
             outcome = await self._ports.capabilities.execute(command, reporter)
+        except LocalFailureError:
+            raise
         except Exception as error:  # noqa: BLE001 - whatever a capability raises is its result
             self._ports.observation.event("capability failed", error, command=command.command_id)
             outcome = _failure(f"{type(error).__name__}: {error}")

@@ -15,6 +15,8 @@ class RecoveryPolicy(enum.StrEnum):
     """Pure: the same input gives the same output (REC-03)."""
     RESUME = "resume"
     """What is there is verified by checksum; what is right is kept (REC-04)."""
+    PLAN = "plan"
+    """A snapshot says which steps are left; each is asked for again under its old key (PLN-30)."""
 
 
 class Decision(enum.StrEnum):
@@ -29,6 +31,7 @@ class Decision(enum.StrEnum):
 _OF_POLICY = {
     RecoveryPolicy.RECOMPUTE: Decision.RECOMPUTE,
     RecoveryPolicy.RESUME: Decision.RESUME,
+    RecoveryPolicy.PLAN: Decision.RESUME,
 }
 
 
