@@ -70,12 +70,22 @@ def graph_of(command: Command, crashes: int) -> list[_StepFields]:
 def graphs_asked(workload: Workload, crashes: int) -> tuple[GraphRow, ...]:
     """Return the graphs in neutral terms, for oracles."""
     return tuple(
-        GraphRow(
-            command.command_id,
-            tuple(
-                StepRow(step["id"], tuple(step["depends_on"]), isolated=step["isolated"])
-                for step in graph_of(command, crashes)
-            ),
-        )
+        rows_of(command.command_id, graph_of(command, crashes))
         for command in (*workload.commands, workload.fresh)
+    )
+
+
+def rows_of(run_id: str, asked: object) -> GraphRow:
+    """Return a graph in neutral terms.
+
+    Args:
+        run_id: Its run.
+        asked: Its steps as a command has them.
+    """
+    return GraphRow(
+        run_id,
+        tuple(
+            StepRow(step["id"], tuple(step["depends_on"]), isolated=step["isolated"])
+            for step in cast("list[_StepFields]", asked)
+        ),
     )

@@ -22,6 +22,7 @@ from harness.turnstile import Turnstile
 from scenarios.plan_host.asked import asking, graphs_asked, run
 from scenarios.plan_host.host import DATABASE, PlanHost
 from scenarios.plan_host.wiring import BothStores, Plain, Wiring
+from scenarios.snapshot_rows import read_snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,17 +52,6 @@ def read_books(worker_dir: Path) -> Books:
                 shutil.copyfile(source, Path(scratch, DATABASE + suffix))
         with closing(sqlite3.connect(Path(scratch, DATABASE))) as database:
             return Books(snapshots=read_snapshots(database))
-
-
-def read_snapshots(database: sqlite3.Connection) -> tuple[SnapshotRow, ...]:
-    """Read the snapshots that a database holds, if it has come so far as to hold any."""
-    known = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'checkpoint_snapshot'")
-    if known.fetchone() is None:
-        return ()
-    rows = database.execute(
-        "SELECT run_id, seq, status, done FROM checkpoint_snapshot ORDER BY run_id"
-    )
-    return tuple(_row(run_id, seq, status, json.loads(done)) for run_id, seq, status, done in rows)
 
 
 def _row(run_id: str, seq: int, status: str, done: list[str]) -> SnapshotRow:
