@@ -17,7 +17,7 @@ from harness.oracles.processes import NoSurvivors
 from harness.oracles.recovery import DecisionsRight, RestartChangesNothing
 from harness.oracles.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAdvance
 from harness.oracles.steps import StepSource
-from harness.scenario import HOLDS, Scenario
+from harness.scenario import HOLDS, Pin, Scenario
 from harness.workload import Command, Workload
 from harness.world.coordinator import Coordinator
 from harness.world.effects import REPEAT, EffectsService
@@ -132,35 +132,53 @@ STRIKE = (
 )
 """The points of capability and kernel; the scenario ``reference`` strikes those of the runtime."""
 
-WORKFLOW = Scenario(
-    name="workflow",
-    worker=worker_with(PARTS),
-    workload=draw_workload,
-    oracles=(
-        CommandsEnd(),
-        BoxesAgree(read_books),
-        NoEffectTwice(frozenset({"step", "command_end"})),
-        EventsOnce(),
-        CheckpointsAdvance(read_books),
-        DecisionsRight(read_books, right_decision),
-        PlanRight(SOURCE),
-        SnapshotsAdvance(SOURCE),
-        RunsEnd(SOURCE),
-        LandedRunsOnce(SOURCE),
-        FreshGoesThrough(read_books),
-        RestartChangesNothing(worker_view, world_view),
-        NoSurvivors(),
-    ),
-    pin=HOLDS,
-    points=(
-        "worker_under_test.application",
-        "worker_under_test.adapters",
-        "worker_under_test.capabilities",
-        "worker_under_test.checkpoint.committer",
-        "worker_under_test.checkpoint.stores.sqlite_table",
-    ),
-    services=(Coordinator.from_environment, EffectsService),
-    quiet_at=QUIET_AT,
-    warm=partial(warm_up, parts=PARTS),
-    strike=STRIKE,
+POINTS = (
+    "worker_under_test.application",
+    "worker_under_test.adapters",
+    "worker_under_test.capabilities",
+    "worker_under_test.checkpoint.committer",
+    "worker_under_test.checkpoint.stores.sqlite_table",
 )
+
+ORACLES = (
+    CommandsEnd(),
+    BoxesAgree(read_books),
+    NoEffectTwice(frozenset({"step", "command_end"})),
+    EventsOnce(),
+    CheckpointsAdvance(read_books),
+    DecisionsRight(read_books, right_decision),
+    PlanRight(SOURCE),
+    SnapshotsAdvance(SOURCE),
+    RunsEnd(SOURCE),
+    LandedRunsOnce(SOURCE),
+    FreshGoesThrough(read_books),
+    RestartChangesNothing(worker_view, world_view),
+    NoSurvivors(),
+)
+
+
+def workflow(name: str, parts: Parts, pin: Pin, strike: tuple[str, ...] = STRIKE) -> Scenario:
+    """Return the scenario of a worker that runs workflows.
+
+    Args:
+        name: Its name.
+        parts: How the worker's parts are made.
+        pin: The expected outcome.
+        strike: Labels to strike.
+    """
+    return Scenario(
+        name=name,
+        worker=worker_with(parts),
+        workload=draw_workload,
+        oracles=ORACLES,
+        pin=pin,
+        points=POINTS,
+        must_reach_all=pin == HOLDS,
+        services=(Coordinator.from_environment, EffectsService),
+        quiet_at=QUIET_AT,
+        warm=partial(warm_up, parts=parts),
+        strike=strike,
+    )
+
+
+WORKFLOW = workflow("workflow", PARTS, HOLDS)

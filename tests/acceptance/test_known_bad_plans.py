@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from conftest import Command
 
-RIGHT = ("plan-host", "plan-host-plain", "plan-host-changed")
+RIGHT = ("plan-host", "plan-host-plain", "plan-host-changed", "workflow")
 
 CAUGHT = {
     "saved-before-accepted": "snapshots-advance",  # M-01
@@ -27,6 +27,7 @@ CAUGHT = {
     "released-on-refusal": "snapshots-advance",  # M-29
     "stale-base": "snapshots-advance",  # M-30
     "untrusted-completion-kept": "plan-right",  # M-33
+    "step-recorded-first": "plan-right",
 }
 
 

@@ -51,15 +51,17 @@ class Workflow:
     Args:
         steps: Where runs keep how far they are.
         effects: What steps do outside.
+        lanes: How steps are run; a variant of the capability replaces it.
     """
 
     name = "workflow"
     version = 1
     policy = RecoveryPolicy.PLAN
 
-    def __init__(self, steps: StepStore, effects: Effects) -> None:
+    def __init__(self, steps: StepStore, effects: Effects, lanes: type[Lanes] = Lanes) -> None:
         self._steps = steps
         self._effects = effects
+        self._lanes = lanes
         self._gate = SeqGate()
 
     async def execute(self, command: Command, reporter: ProgressReporter) -> AttemptEvent | None:
@@ -102,7 +104,7 @@ class Workflow:
         percent = (WHOLE_PERCENT - 1) * done // len(graph.steps)
         await reporter(Progress("steps", "running", percent, done, len(graph.steps)), evidence)
         progress.begin(_base(graph, plan, snapshot), snapshot)
-        lanes = Lanes(command.command_id, reporter.attempt_id, self._effects, progress)
+        lanes = self._lanes(command.command_id, reporter.attempt_id, self._effects, progress)
         by_id = {step.declared.id: step for step in graph.steps}
         failures = await lanes.run([by_id[name] for name in plan.run], graph.predecessors())
         return await _end(command, progress, failures, evidence, snapshot)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from worker_under_test.capabilities.workflow_graph import WorkflowStep
     from worker_under_test.capabilities.workflow_progress import RunProgress
+    from worker_under_test.domain.json_value import JsonObject
     from worker_under_test.ports.effects import Effects
 
 TRIES = 3
@@ -71,15 +72,21 @@ class Lanes:
         over.set()
 
     async def _see_through(self, step: WorkflowStep) -> None:
-        about = {"run": self._run_id, "step": step.declared.id}
-        crash_point("step.run.before", **about)
-        key = f"{self._run_id}/{step.declared.id}"
-        await self._apply(step.effect, key)
-        crash_point("step.run.after", **about)
-        await self._progress.record(
-            StepResult(step.declared.id, {"effect": step.effect, "key": key})
-        )
-        crash_point("step.record.after", **about)
+        await self._take_effect(step)
+        await self._record(step)
+
+    async def _take_effect(self, step: WorkflowStep) -> None:
+        crash_point("step.run.before", run=self._run_id, step=step.declared.id)
+        await self._apply(step.effect, self._key(step))
+        crash_point("step.run.after", run=self._run_id, step=step.declared.id)
+
+    async def _record(self, step: WorkflowStep) -> None:
+        output: JsonObject = {"effect": step.effect, "key": self._key(step)}
+        await self._progress.record(StepResult(step.declared.id, output))
+        crash_point("step.record.after", run=self._run_id, step=step.declared.id)
+
+    def _key(self, step: WorkflowStep) -> str:
+        return f"{self._run_id}/{step.declared.id}"
 
     async def _apply(self, kind: str, key: str) -> None:
         for last in (False,) * (TRIES - 1) + (True,):
