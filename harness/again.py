@@ -79,7 +79,11 @@ class KnownRestarts:
                 moved[image.path] = Image(target)
         kept = replace(
             again,
-            life=replace(again.life, after=moved[again.life.after.path]),
+            life=replace(
+                again.life,
+                before=moved.get(again.life.before.path, again.life.before),
+                after=moved[again.life.after.path],
+            ),
             unchanged=moved[again.unchanged.path],
         )
         self._known[state] = (kept, home)

@@ -18,6 +18,7 @@ from harness.oracles.books import (
     InboxRow,
     OutboxRow,
 )
+from scenarios.snapshot_rows import read_snapshots
 
 DATABASE = "worker.db"
 ARTIFACTS = "files/artifacts"
@@ -47,7 +48,7 @@ def worker_view(worker_dir: Path) -> tuple[Books, tuple[tuple[str, str], ...]]:
     return unbooted, tuple(read_files(worker_dir / ARTIFACTS))
 
 
-_TABLES = ("inbox", "attempts", "outbox", "checkpoints", "decisions", "artifacts")
+_TABLES = ("inbox", "attempts", "outbox", "checkpoints", "decisions", "artifacts", "snapshots")
 
 
 def _read(database: sqlite3.Connection) -> Books:
@@ -96,4 +97,5 @@ def _read(database: sqlite3.Connection) -> Books:
                 " ORDER BY command_id, name"
             )
         ),
+        snapshots=read_snapshots(database),
     )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from worker_under_test.adapters.http_control_plane import HttpControlPlane
+from worker_under_test.adapters.http_effects import HttpEffects
 from worker_under_test.adapters.http_link import HttpLink
 from worker_under_test.adapters.ids import RandomIds, SeededIds
 from worker_under_test.adapters.local_file_space import LocalFileSpace
@@ -26,6 +27,7 @@ from worker_under_test.application.runtime import Roles, Runtime
 from worker_under_test.capabilities.compute import Compute
 from worker_under_test.capabilities.export import Export
 from worker_under_test.capabilities.registry import CapabilityRegistry
+from worker_under_test.capabilities.workflow import Workflow
 from worker_under_test.domain.errors import DomainError
 from worker_under_test.domain.registration import NodeInventory, Registration
 from worker_under_test.settings import Settings
@@ -37,10 +39,12 @@ if TYPE_CHECKING:
     from worker_under_test.ports.clock import Clock
     from worker_under_test.ports.command_stream import CommandStream
     from worker_under_test.ports.control_plane import ControlPlane
+    from worker_under_test.ports.effects import Effects
     from worker_under_test.ports.file_space import FileSpace
     from worker_under_test.ports.id_generator import IDGenerator
     from worker_under_test.ports.local_store import LocalStore
     from worker_under_test.ports.observation import Observation
+    from worker_under_test.ports.step_store import StepStore
 
 Port = TypeVar("Port")
 
@@ -52,7 +56,8 @@ class PortWrapper(Protocol):
         """Return what takes the port's place.
 
         Args:
-            name: ``store``, ``control``, ``commands``, ``files`` or ``clock``.
+            name: ``store``, ``control``, ``commands``, ``files``, ``steps``, ``effects`` or
+                ``clock``.
             port: The port.
         """
 
@@ -79,8 +84,33 @@ def _ids(settings: Settings) -> IDGenerator:
     return RandomIds() if settings.id_seed is None else SeededIds(settings.id_seed)
 
 
-def _capabilities(files: FileSpace) -> CapabilityExecutor:
-    return CapabilityRegistry(Compute(), Export(files))
+def _steps(store: LocalStore) -> StepStore:
+    if not isinstance(store, SqliteStore):
+        raise TypeError(f"a {type(store).__name__} keeps no steps; say how in Parts.steps")
+    return store.steps
+
+
+def _effects(settings: Settings) -> Effects:
+    return HttpEffects(settings.coordinator)
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What capabilities work with.
+
+    Attributes:
+        files: Where artifacts are made.
+        steps: Where runs of steps keep how far they are.
+        effects: What steps do outside.
+    """
+
+    files: FileSpace
+    steps: StepStore
+    effects: Effects
+
+
+def _capabilities(tools: Tools) -> CapabilityExecutor:
+    return CapabilityRegistry(Compute(), Export(tools.files), Workflow(tools.steps, tools.effects))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +124,9 @@ class Parts:
         clock: Makes the clock.
         ids: Makes the id generator.
         observation: Makes the observation.
-        capabilities: Makes the capabilities, given the (wrapped) file space.
+        steps: Finds the store of steps in the local store.
+        effects: Makes the way to the outside of steps.
+        capabilities: Makes the capabilities, given their (wrapped) tools.
         roles: The classes the runtime is made of.
     """
 
@@ -104,7 +136,9 @@ class Parts:
     clock: Callable[[], Clock] = SystemClock
     ids: Callable[[Settings], IDGenerator] = _ids
     observation: Callable[[], Observation] = LogObservation
-    capabilities: Callable[[FileSpace], CapabilityExecutor] = _capabilities
+    steps: Callable[[LocalStore], StepStore] = _steps
+    effects: Callable[[Settings], Effects] = _effects
+    capabilities: Callable[[Tools], CapabilityExecutor] = _capabilities
     roles: Roles = field(default_factory=Roles)
 
 
@@ -126,8 +160,14 @@ def build(
     """
     parts = parts or Parts()
     control, commands = parts.network(settings)
-    store = wrap("store", parts.store(settings))
+    raw_store = parts.store(settings)
+    store = wrap("store", raw_store)
     files = wrap("files", parts.files(settings))
+    tools = Tools(
+        files=files,
+        steps=wrap("steps", parts.steps(raw_store)),
+        effects=wrap("effects", parts.effects(settings)),
+    )
     return Runtime(
         Registration(
             settings.instance_id,
@@ -138,7 +178,7 @@ def build(
         control=wrap("control", control),
         commands=wrap("commands", commands),
         store=store,
-        capabilities=WithCleanUp(parts.capabilities(files), CleanUp(files, store)),
+        capabilities=WithCleanUp(parts.capabilities(tools), CleanUp(files, store)),
         ids=parts.ids(settings),
         observation=parts.observation(),
         clock=wrap("clock", parts.clock()),

@@ -117,6 +117,51 @@ class ArtifactRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotRow:
+    """How far a run of steps has come.
+
+    Attributes:
+        run_id: The run.
+        seq: Its sequence number; higher is later.
+        status: What the run says of itself.
+        done: Ids of the steps that are recorded as finished.
+    """
+
+    run_id: str
+    seq: int
+    status: str
+    done: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """A step of a graph.
+
+    Attributes:
+        step_id: Its id.
+        depends_on: The steps that it names; empty means that its position decides.
+        isolated: Whether it waits for nothing, not even by its position.
+    """
+
+    step_id: str
+    depends_on: tuple[str, ...] = ()
+    isolated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRow:
+    """What a run is asked to do.
+
+    Attributes:
+        run_id: The run.
+        steps: Its steps in order.
+    """
+
+    run_id: str
+    steps: tuple[StepRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Books:
     """Everything that the worker has written down.
 
@@ -128,6 +173,7 @@ class Books:
         checkpoints: The latest of each attempt.
         decisions: In the order of deciding.
         artifacts: In the order of their paths.
+        snapshots: The latest of each run, in the order of their runs.
     """
 
     boot: int = 0
@@ -137,6 +183,7 @@ class Books:
     checkpoints: tuple[CheckpointRow, ...] = ()
     decisions: tuple[DecisionRow, ...] = ()
     artifacts: tuple[ArtifactRow, ...] = ()
+    snapshots: tuple[SnapshotRow, ...] = ()
 
 
 BookReader: TypeAlias = Callable[[Path], Books]

@@ -51,6 +51,10 @@ def test_fault_that_does_not_fire_exits_3(command: Command) -> None:
     assert "order.charge.before#9 was not reached" in ran.out
 
 
+RUNTIME = ("worker_under_test.adapters", "worker_under_test.application")
+"""Packages with the points of the runtime, which the scenario `reference` strikes."""
+
+
 def test_points_lists_every_declared_point(command: Command) -> None:
     """Issue 2, item 2: every declared point with file and line, at least 25, four by name."""
     ran = command("points", "--json")
@@ -63,7 +67,9 @@ def test_points_lists_every_declared_point(command: Command) -> None:
         "checkpoint.save.before",
         "artifact.rename.mid",
     }
-    assert all(re.fullmatch(r"worker_under_test/.+\.py", point["file"]) for point in points)
+    assert all(
+        re.fullmatch(r"(worker_under_test|scenarios)/.+\.py", point["file"]) for point in points
+    )
     text = command("points").out.splitlines()
     assert len(text) == len(points)
     assert any(re.search(r"ack\.send\.before +\S+\.py:\d+$", line) for line in text)
@@ -97,7 +103,8 @@ def test_smoke_strikes_every_declared_point(command: Command) -> None:
     ran = command.run("reference", "reference-control")
     assert ran.code == 0, ran.out + ran.err
     record = command.record()
-    declared = {point["label"] for point in json.loads(command("points", "--json").out)}
+    listed = command("points", "--json", *RUNTIME).out
+    declared = {point["label"] for point in json.loads(listed)}
     struck = {m["moment"].split("#")[0] for m in record["moments"] if m["struck"]}
     assert struck == declared
     assert all(m["reached"] and m["survived"] and m["source"] for m in record["moments"])

@@ -1,4 +1,4 @@
-"""Every binding requirement of the worker's runtime is named by a test or a scenario.
+"""Every binding requirement is named by a test or a scenario.
 
 ``tests/data/requirements.csv`` lists ids and kinds (S: stated, I: follows, X: recommended). Areas
 are added by adding their rows.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 LISTED = ROOT / "tests" / "data" / "requirements.csv"
 BINDING = frozenset("SI")
-NAMED = re.compile(r"([A-Z]{3})-(\d\d)(?:\.\.(?:\1-)?(\d\d))?")
+NAMED = re.compile(r"([A-Z]{3})-(\d\d)(?:(?:\.\.| to )(?:\1-)?(\d\d))?")
 
 
 def docstrings() -> Iterator[str]:
@@ -35,7 +35,7 @@ def docstrings() -> Iterator[str]:
 
 
 def named_in(text: str) -> set[str]:
-    """Return the requirements that a text names; ``OUT-09..OUT-12`` names four."""
+    """Return the requirements that a text names; ``OUT-09..OUT-12`` and ``to`` name four."""
     return {
         f"{area}-{number:02}"
         for area, first, last in NAMED.findall(text)
@@ -45,7 +45,12 @@ def named_in(text: str) -> set[str]:
 
 def test_a_range_names_all_of_it() -> None:
     """HAR-01: the reading of ids that the other test rests on."""
-    assert named_in("OUT-09..OUT-11, DEL-02.") == {"OUT-09", "OUT-10", "OUT-11", "DEL-02"}
+    assert named_in("OUT-09..OUT-10, OUT-09 to OUT-11, DEL-02.") == {
+        "OUT-09",
+        "OUT-10",
+        "OUT-11",
+        "DEL-02",
+    }
 
 
 def test_every_binding_requirement_is_named() -> None:

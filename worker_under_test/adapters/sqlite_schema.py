@@ -1,5 +1,7 @@
 """The schema of the local database, as the steps that lead from each version to the next."""
 
+from worker_under_test.adapters.sqlite_steps import STEPS_SCHEMA
+
 _FIRST = """
 CREATE TABLE identity (
     one         INTEGER PRIMARY KEY CHECK (one = 1),
@@ -81,7 +83,7 @@ CREATE TABLE cancels (
 CREATE INDEX attempts_by_state ON attempts (state);
 """
 
-STEPS = (_FIRST, _WITH_ORDERS)
+STEPS = (_FIRST, _WITH_ORDERS, STEPS_SCHEMA)
 """The n-th step leads from version n to version n + 1; an empty database has version 0."""
 
 SCHEMA_VERSION = len(STEPS)

@@ -18,6 +18,7 @@ from worker_under_test.adapters.sqlite_rows import (
     event_from,
     unfinished_from,
 )
+from worker_under_test.adapters.sqlite_steps import SqliteSteps
 from worker_under_test.domain.attempt import UNFINISHED, AttemptState, require_transition
 from worker_under_test.domain.errors import DomainError, Kind
 from worker_under_test.domain.event import FINAL_STATE, Event, EventKind
@@ -71,6 +72,8 @@ class SqliteStore:
 
     def __init__(self, path: Path, *, init: bool = False) -> None:
         self._database = SqliteConnection(path, init=init)
+        self.steps = SqliteSteps(self._database)
+        """Snapshots and results of steps, in the same database."""
 
     async def open(self) -> None:
         """Open the database; see `SqliteConnection.open`."""

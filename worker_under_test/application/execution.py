@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harness.points import crash_point
 from worker_under_test.application.cancelling import being_cancelled
 from worker_under_test.application.reporter import AttemptReporter
+from worker_under_test.domain.errors import LocalFailureError
 from worker_under_test.domain.event import AttemptEvent, Event, EventKind
 from worker_under_test.domain.recovery import end_of_cancel
 
@@ -115,6 +116,8 @@ class Execution:
             if not handle.cancelled or being_cancelled():
                 raise
             outcome = self._cancelled(attempt)
+        except LocalFailureError:
+            raise
         except Exception as error:  # noqa: BLE001 - whatever a capability raises is its result
             self._ports.observation.event("capability failed", error, command=command.command_id)
             outcome = _failure(f"{type(error).__name__}: {error}")

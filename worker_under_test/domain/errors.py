@@ -42,6 +42,14 @@ class DeliveryError(Exception):
     """
 
 
+class LocalFailureError(Exception):
+    """Marks the error in its ``__cause__`` as a failure of the worker's own store.
+
+    A capability that keeps facts of its own there raises it. No result is made of it: the attempt
+    stays as it is saved, and the next start recovers it.
+    """
+
+
 def _chain(error: BaseException) -> Iterator[BaseException]:
     link: BaseException | None = error
     while link is not None:

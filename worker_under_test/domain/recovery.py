@@ -16,6 +16,8 @@ class RecoveryPolicy(enum.StrEnum):
     """Pure: the same input gives the same output (REC-03)."""
     RESUME = "resume"
     """What is there is verified by checksum; what is right is kept (REC-04)."""
+    PLAN = "plan"
+    """A snapshot says which steps are left; each is asked for again under its old key (PLN-30)."""
 
 
 class Decision(enum.StrEnum):
@@ -34,6 +36,7 @@ _NOTHING_OUTSIDE = frozenset({RecoveryPolicy.RECOMPUTE, RecoveryPolicy.RESUME})
 _OF_POLICY = {
     RecoveryPolicy.RECOMPUTE: Decision.RECOMPUTE,
     RecoveryPolicy.RESUME: Decision.RESUME,
+    RecoveryPolicy.PLAN: Decision.RESUME,
 }
 
 

@@ -79,7 +79,7 @@ SOURCE = Path(main.__file__).parent
 LABELS = sorted(
     label
     for path in SOURCE.rglob("*.py")
-    if "checkpoint" not in path.parts
+    if "checkpoint" not in path.parts and not path.name.startswith("workflow")
     for label in re.findall(r'crash_point\(\s*"([a-z._]+)"', path.read_text(encoding="utf-8"))
 )
 RECOVERY = ("recovery.decide.before", "recovery.decide.after")

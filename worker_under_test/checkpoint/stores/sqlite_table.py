@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from worker_under_test.checkpoint.snapshot import Snapshot
 
-_CREATE = """
+CREATE_TABLE = """
 CREATE TABLE IF NOT EXISTS checkpoint_snapshot (
     run_id   TEXT    NOT NULL PRIMARY KEY,
     seq      INTEGER NOT NULL CHECK (typeof(seq) = 'integer' AND seq > 0),
@@ -37,6 +37,7 @@ CREATE TABLE IF NOT EXISTS checkpoint_snapshot (
     checksum TEXT    NOT NULL
 )
 """
+"""For a host that creates its tables itself."""
 
 _UPSERT = """
 INSERT INTO checkpoint_snapshot (run_id, seq, status, done, fields, checksum)
@@ -64,7 +65,7 @@ async def create_table(connection: aiosqlite.Connection) -> None:
     Args:
         connection: An open connection.
     """
-    await connection.execute(_CREATE)
+    await connection.execute(CREATE_TABLE)
 
 
 async def write_if_newer(connection: aiosqlite.Connection, snapshot: Snapshot) -> None:

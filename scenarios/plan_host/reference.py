@@ -1,0 +1,181 @@
+"""The plan host as scenarios: the right one, on a store that compares and on one that does not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import tempfile
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.oracles.books import Books, SnapshotRow
+from harness.oracles.plan import PlanRight
+from harness.oracles.processes import NoSurvivors
+from harness.oracles.recovery import RestartChangesNothing
+from harness.oracles.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAdvance
+from harness.oracles.steps import StepSource
+from harness.scenario import HOLDS, Pin, Scenario
+from harness.turnstile import Turnstile
+from scenarios.plan_host.asked import asking, graphs_asked, run
+from scenarios.plan_host.host import DATABASE, PlanHost
+from scenarios.plan_host.wiring import BothStores, Plain, Wiring
+from scenarios.snapshot_rows import read_snapshots
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.oracles.oracle import Oracle
+    from harness.scenario import Site
+    from harness.workload import Workload
+    from worker_under_test.checkpoint import StoreCAS
+
+TABLE = "runs.json"
+"""Where a host keeps its snapshots that does not use SQLite."""
+
+POINTS = ("worker_under_test.checkpoint", "scenarios.plan_host.host")
+
+
+def read_books(worker_dir: Path) -> Books:
+    """Read the snapshots of a plan host; the database is copied, since reading may recover it."""
+    if (table := worker_dir / TABLE).exists():
+        rows = json.loads(table.read_text(encoding="utf-8"))
+        return Books(snapshots=tuple(_row(*row) for row in rows))
+    if not (worker_dir / DATABASE).exists():
+        return Books()
+    with tempfile.TemporaryDirectory(prefix="runs-") as scratch:
+        for suffix in ("", "-wal"):
+            source = worker_dir / (DATABASE + suffix)
+            if source.exists():
+                shutil.copyfile(source, Path(scratch, DATABASE + suffix))
+        with closing(sqlite3.connect(Path(scratch, DATABASE))) as database:
+            return Books(snapshots=read_snapshots(database))
+
+
+def _row(run_id: str, seq: int, status: str, done: list[str]) -> SnapshotRow:
+    return SnapshotRow(run_id, seq, status, tuple(done))
+
+
+SOURCE = StepSource(read_books, graphs_asked, starts="task.run.before", landed="task.commit.after")
+
+ORACLES: tuple[Oracle, ...] = (
+    PlanRight(SOURCE),
+    SnapshotsAdvance(SOURCE),
+    RunsEnd(SOURCE),
+    LandedRunsOnce(SOURCE),
+    RestartChangesNothing(read_books),
+    NoSurvivors(),
+)
+
+
+def live(site: Site, host: type[PlanHost], wiring: Wiring) -> None:
+    """Live as a plan host until every run has ended.
+
+    Args:
+        site: Where it lives.
+        host: Its class.
+        wiring: What goes slow and what fails.
+    """
+    turnstile = Turnstile(f"{site.seed}/{site.incarnation}")
+    turnstile.run(host(site, wiring, turnstile).live)
+
+
+def plan_host(
+    name: str,
+    host: type[PlanHost],
+    workload: Callable[[int], Workload],
+    wiring: Wiring,
+    pin: Pin = HOLDS,
+    *,
+    oracles: tuple[Oracle, ...] = ORACLES,
+    strike: tuple[str, ...] = (),
+) -> Scenario:
+    """Return a scenario of a plan host.
+
+    Args:
+        name: Its name.
+        host: The host's class.
+        workload: What it is asked.
+        wiring: What goes slow and what fails.
+        pin: The expected outcome.
+        oracles: What must hold.
+        strike: Labels to strike; empty for all.
+    """
+    return Scenario(
+        name=name,
+        worker=partial(live, host=host, wiring=wiring),
+        workload=workload,
+        oracles=oracles,
+        pin=pin,
+        points=POINTS,
+        must_reach_all=pin == HOLDS and not strike,
+        strike=strike,
+    )
+
+
+class PlainHost(PlanHost):
+    """A host whose store saves whatever it is given: all depends on gate and committer."""
+
+    def cas(self, store: BothStores) -> StoreCAS:
+        """Put a store without comparison in the place of one with."""
+        return Plain(store)
+
+
+UNLUCKY = Wiring(
+    slow=frozenset("e"),
+    late=frozenset("b"),
+    twice=frozenset("cd"),
+    busy=frozenset("d"),
+    busy_loads=2,
+)
+"""Everything at once: slow work, a commit that begins late, two that are repeated, a busy store."""
+
+DIAMOND = "a b<a c<a d<c e<b,d"
+"""A fan-out whose one branch has a second step, and a join."""
+
+WORK = asking(run("r1", DIAMOND), run("r2", "a b! c"))
+
+PLAN_HOST = plan_host("plan-host", PlanHost, WORK, UNLUCKY)
+
+PLAN_HOST_PLAIN = plan_host(
+    "plan-host-plain",
+    PlainHost,
+    WORK,
+    UNLUCKY,
+    strike=(
+        "task.run.before",
+        "task.run.after",
+        "task.commit.after",
+        "late.commit.before",
+        "late.commit.after",
+        "resume.commit.after",
+        "snapshot.accept.after",
+        "snapshot.release.before",
+        "gate.seed.before",
+    ),
+)
+
+PLAN_HOST_CHANGED = plan_host(
+    "plan-host-changed",
+    PlanHost,
+    # After a crash another graph is in force (F-CFG): a step is put in, one is added at the end,
+    # one gets a dependency that is not there. Such a run may have no right end, so its end is not
+    # judged.
+    asking(
+        run("r1", "a c d", "a b c d"),
+        run("r2", "a b", "a b x"),
+        run("r3", "a! b c", "a! b<a,ghost c!"),
+    ),
+    Wiring(slow=frozenset("ad")),
+    oracles=(PlanRight(SOURCE), SnapshotsAdvance(SOURCE)),
+    strike=(
+        "task.run.after",
+        "task.commit.after",
+        "run.end.before",
+        "resume.commit.after",
+        "next.commit.after",
+        "slow.run.before",
+    ),
+)
