@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import harness.points
+from worker_under_test.adapters.sqlite_schema import SCHEMA_VERSION
 from worker_under_test.adapters.sqlite_store import SqliteStore
 from worker_under_test.domain.artifact import Artifact
 from worker_under_test.domain.attempt import Attempt, AttemptState
@@ -70,7 +71,7 @@ def test_the_settings_are_durable_and_the_thread_ends(tmp_path: Path) -> None:
         async with opened(tmp_path):
             with closing(sqlite3.connect(tmp_path / "worker.db")) as database:
                 assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-                assert database.execute("PRAGMA user_version").fetchone() == (2,)
+                assert database.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
         assert threading.active_count() == before
 
     asyncio.run(run())

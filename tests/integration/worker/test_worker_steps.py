@@ -29,7 +29,7 @@ def with_steps(root: Path, use: Callable[[SqliteSteps], Awaitable[None]]) -> Non
     """Open the worker's store, use its steps, and close it."""
 
     async def run() -> None:
-        store = SqliteStore(root / "worker.db")
+        store = SqliteStore(root / "worker.db", init=True)
         await store.open()
         try:
             await use(store.steps)
