@@ -268,6 +268,8 @@ class Rig:
         hits = tuple(self._incarnations[number].hits)
         self._lives[number] = Life(number, hits, death, self._before[number], image)
         self._last_image = image
+        if any(self._incarnations[other].state is State.RUNNING for other in self.alive):
+            self.save()
 
 
 class RestartError(HarnessError):
