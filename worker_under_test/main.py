@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from worker_under_test.adapters.http_control_plane import HttpControlPlane
 from worker_under_test.adapters.http_link import HttpLink
+from worker_under_test.adapters.http_remote import HttpRemote
 from worker_under_test.adapters.ids import RandomIds, SeededIds
 from worker_under_test.adapters.local_file_space import LocalFileSpace
 from worker_under_test.adapters.log_observation import LogObservation
@@ -23,11 +24,10 @@ from worker_under_test.adapters.sse_stream import SseCommandStream
 from worker_under_test.adapters.system_clock import SystemClock
 from worker_under_test.application.cleanup import CleanUp, WithCleanUp
 from worker_under_test.application.runtime import Roles, Runtime
-from worker_under_test.capabilities.compute import Compute
-from worker_under_test.capabilities.export import Export
-from worker_under_test.capabilities.registry import CapabilityRegistry
+from worker_under_test.capabilities.registry import installed
 from worker_under_test.domain.errors import DomainError
 from worker_under_test.domain.registration import NodeInventory, Registration
+from worker_under_test.ports.bundle import Tools
 from worker_under_test.settings import Settings
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from worker_under_test.ports.id_generator import IDGenerator
     from worker_under_test.ports.local_store import LocalStore
     from worker_under_test.ports.observation import Observation
+    from worker_under_test.ports.remote import Remote
 
 Port = TypeVar("Port")
 
@@ -52,7 +53,7 @@ class PortWrapper(Protocol):
         """Return what takes the port's place.
 
         Args:
-            name: ``store``, ``control``, ``commands``, ``files`` or ``clock``.
+            name: ``store``, ``control``, ``commands``, ``files``, ``remote`` or ``clock``.
             port: The port.
         """
 
@@ -79,8 +80,8 @@ def _ids(settings: Settings) -> IDGenerator:
     return RandomIds() if settings.id_seed is None else SeededIds(settings.id_seed)
 
 
-def _capabilities(files: FileSpace) -> CapabilityExecutor:
-    return CapabilityRegistry(Compute(), Export(files))
+def _remote(settings: Settings) -> Remote:
+    return HttpRemote(settings.coordinator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,8 @@ class Parts:
         clock: Makes the clock.
         ids: Makes the id generator.
         observation: Makes the observation.
-        capabilities: Makes the capabilities, given the (wrapped) file space.
+        remote: Makes the line to the services outside.
+        capabilities: Makes the capabilities, given the (wrapped) tools.
         roles: The classes the runtime is made of.
     """
 
@@ -104,7 +106,8 @@ class Parts:
     clock: Callable[[], Clock] = SystemClock
     ids: Callable[[Settings], IDGenerator] = _ids
     observation: Callable[[], Observation] = LogObservation
-    capabilities: Callable[[FileSpace], CapabilityExecutor] = _capabilities
+    remote: Callable[[Settings], Remote] = _remote
+    capabilities: Callable[[Tools], CapabilityExecutor] = installed
     roles: Roles = field(default_factory=Roles)
 
 
@@ -127,7 +130,12 @@ def build(
     parts = parts or Parts()
     control, commands = parts.network(settings)
     store = wrap("store", parts.store(settings))
-    files = wrap("files", parts.files(settings))
+    clock = wrap("clock", parts.clock())
+    tools = Tools(
+        files=wrap("files", parts.files(settings)),
+        remote=wrap("remote", parts.remote(settings)),
+        clock=clock,
+    )
     return Runtime(
         Registration(
             settings.instance_id,
@@ -138,10 +146,10 @@ def build(
         control=wrap("control", control),
         commands=wrap("commands", commands),
         store=store,
-        capabilities=WithCleanUp(parts.capabilities(files), CleanUp(files, store)),
+        capabilities=WithCleanUp(parts.capabilities(tools), CleanUp(tools.files, store)),
         ids=parts.ids(settings),
         observation=parts.observation(),
-        clock=wrap("clock", parts.clock()),
+        clock=clock,
         retry_initial_s=settings.retry_initial_s,
         roles=parts.roles,
     )

@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     from worker_under_test.ports.clock import Clock
     from worker_under_test.ports.command_stream import CommandStream
     from worker_under_test.ports.control_plane import ControlPlane
+    from worker_under_test.ports.file_space import FileSpace
     from worker_under_test.ports.id_generator import IDGenerator
     from worker_under_test.ports.local_store import LocalStore
     from worker_under_test.ports.observation import Observation
+    from worker_under_test.ports.remote import Remote
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,4 +37,19 @@ class Ports:
     capabilities: CapabilityExecutor
     ids: IDGenerator
     observation: Observation
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What capabilities work with.
+
+    Attributes:
+        files: Where artifacts are made and published.
+        remote: The services outside.
+        clock: Where a capability waits.
+    """
+
+    files: FileSpace
+    remote: Remote
     clock: Clock

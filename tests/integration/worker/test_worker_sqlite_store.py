@@ -70,7 +70,7 @@ def test_the_settings_are_durable_and_the_thread_ends(tmp_path: Path) -> None:
         async with opened(tmp_path):
             with closing(sqlite3.connect(tmp_path / "worker.db")) as database:
                 assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-                assert database.execute("PRAGMA user_version").fetchone() == (2,)
+                assert database.execute("PRAGMA user_version").fetchone() == (3,)
         assert threading.active_count() == before
 
     asyncio.run(run())

@@ -15,6 +15,7 @@ from worker_doubles import (
     CountedIds,
     FakeCapabilities,
     FakeControl,
+    FakeRemote,
     FakeStream,
     Observed,
     VirtualClock,
@@ -243,7 +244,10 @@ class NullReporter:
 
 @pytest.mark.parametrize(
     ("make", "name"),
-    [(lambda: FakeCapabilities([]), "work"), (lambda: CapabilityRegistry(Compute()), "compute")],
+    [
+        (lambda: FakeCapabilities([]), "work"),
+        (lambda: CapabilityRegistry(Compute(FakeRemote(), VirtualClock())), "compute"),
+    ],
 )
 def test_capabilities_are_found_by_name_and_version(
     make: Callable[[], CapabilityExecutor], name: str
