@@ -18,6 +18,8 @@ from worker_under_test.adapters.http_link import HttpLink
 from worker_under_test.adapters.http_remote import HttpRemote
 from worker_under_test.adapters.ids import RandomIds, SeededIds
 from worker_under_test.adapters.local_file_space import LocalFileSpace
+from worker_under_test.adapters.local_processes import LocalProcesses
+from worker_under_test.adapters.local_tree_space import LocalTreeSpace
 from worker_under_test.adapters.log_observation import LogObservation
 from worker_under_test.adapters.sqlite_store import SqliteStore
 from worker_under_test.adapters.sse_stream import SseCommandStream
@@ -41,7 +43,9 @@ if TYPE_CHECKING:
     from worker_under_test.ports.id_generator import IDGenerator
     from worker_under_test.ports.local_store import LocalStore
     from worker_under_test.ports.observation import Observation
+    from worker_under_test.ports.processes import Processes
     from worker_under_test.ports.remote import Remote
+    from worker_under_test.ports.tree_space import TreeSpace
 
 Port = TypeVar("Port")
 
@@ -53,7 +57,8 @@ class PortWrapper(Protocol):
         """Return what takes the port's place.
 
         Args:
-            name: ``store``, ``control``, ``commands``, ``files``, ``remote`` or ``clock``.
+            name: ``store``, ``control``, ``commands``, ``files``, ``trees``, ``processes``,
+                ``remote`` or ``clock``.
             port: The port.
         """
 
@@ -80,6 +85,14 @@ def _ids(settings: Settings) -> IDGenerator:
     return RandomIds() if settings.id_seed is None else SeededIds(settings.id_seed)
 
 
+def _trees(settings: Settings) -> TreeSpace:
+    return LocalTreeSpace(settings.root / "files", settings.root / "inputs")
+
+
+def _processes(settings: Settings) -> Processes:
+    return LocalProcesses(settings.root / "processes")
+
+
 def _remote(settings: Settings) -> Remote:
     return HttpRemote(settings.coordinator)
 
@@ -95,6 +108,8 @@ class Parts:
         clock: Makes the clock.
         ids: Makes the id generator.
         observation: Makes the observation.
+        trees: Makes the tree space.
+        processes: Makes the processes.
         remote: Makes the line to the services outside.
         capabilities: Makes the capabilities, given the (wrapped) tools.
         roles: The classes the runtime is made of.
@@ -106,6 +121,8 @@ class Parts:
     clock: Callable[[], Clock] = SystemClock
     ids: Callable[[Settings], IDGenerator] = _ids
     observation: Callable[[], Observation] = LogObservation
+    trees: Callable[[Settings], TreeSpace] = _trees
+    processes: Callable[[Settings], Processes] = _processes
     remote: Callable[[Settings], Remote] = _remote
     capabilities: Callable[[Tools], CapabilityExecutor] = installed
     roles: Roles = field(default_factory=Roles)
@@ -133,6 +150,8 @@ def build(
     clock = wrap("clock", parts.clock())
     tools = Tools(
         files=wrap("files", parts.files(settings)),
+        trees=wrap("trees", parts.trees(settings)),
+        processes=wrap("processes", parts.processes(settings)),
         remote=wrap("remote", parts.remote(settings)),
         clock=clock,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from functools import partial
+import shutil
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from harness.points import crash_point
@@ -121,7 +121,7 @@ class LocalFileSpace:
     async def remove(self, leftover: Leftover) -> None:
         """Remove a temporary file."""
         path = self._root / ARTIFACTS / leftover.command_id / leftover.file_name
-        await _in_thread(partial(path.unlink, missing_ok=True))
+        await _in_thread(_remove, path)
 
     def _leftovers(self) -> list[Leftover]:
         found = sorted((self._root / ARTIFACTS).glob(f"*/*{TEMPORARY_SUFFIX}"))
@@ -192,6 +192,13 @@ def _write(descriptor: int, data: bytes) -> None:
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _sync(path: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from worker_under_test.capabilities.command import RunCommand
 from worker_under_test.capabilities.compute import Compute
 from worker_under_test.capabilities.export import Export
 from worker_under_test.capabilities.notify import Notify
 from worker_under_test.capabilities.render import Render
 from worker_under_test.capabilities.transfer import Transfer
+from worker_under_test.capabilities.unpack import Unpack
 from worker_under_test.domain.errors import DomainError, Kind
 
 if TYPE_CHECKING:
@@ -69,4 +71,6 @@ def installed(tools: Tools) -> CapabilityExecutor:
         Transfer(tools.files, tools.remote, tools.clock),
         Render(tools.remote, tools.clock),
         Notify(tools.remote, tools.clock),
+        Unpack(tools.trees, tools.remote, tools.clock),
+        RunCommand(tools.processes),
     )

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from worker_under_test.ports.id_generator import IDGenerator
     from worker_under_test.ports.local_store import LocalStore
     from worker_under_test.ports.observation import Observation
+    from worker_under_test.ports.processes import Processes
     from worker_under_test.ports.remote import Remote
+    from worker_under_test.ports.tree_space import TreeSpace
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +48,14 @@ class Tools:
 
     Attributes:
         files: Where artifacts are made and published.
+        trees: Where whole trees of files are.
+        processes: Starts children, and finds them again.
         remote: The services outside.
         clock: Where a capability waits.
     """
 
     files: FileSpace
+    trees: TreeSpace
+    processes: Processes
     remote: Remote
     clock: Clock
