@@ -30,7 +30,7 @@ from harness.world.facts import (
     read_facts,
 )
 from harness.world.incoming import path_text, read_fields
-from harness.world.replies import ConnectionCut, Refused
+from harness.world.replies import ConnectionCut, Refused, json_reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -149,7 +149,7 @@ class Coordinator:
             await self._keep((session,))
             nth = books.count("register", instance_id)
         self._lose("register", instance_id, nth)
-        return web.json_response(text=canonical({"session_id": session_id}), status=201)
+        return json_reply({"session_id": session_id}, 201)
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
         last_number = _last_event_id(request)
@@ -202,7 +202,7 @@ class Coordinator:
             {**books.commands[command_id].body, "command_id": command_id}
             for command_id in books.backlog(None)
         ]
-        return web.json_response(text=canonical({"commands": commands}))
+        return json_reply({"commands": commands})
 
     async def _event(self, request: web.Request) -> web.Response:
         fields = await read_fields(request)
@@ -258,7 +258,7 @@ class Coordinator:
             }
             for command_id in books.commands
         ]
-        return web.json_response(text=canonical({"commands": commands}))
+        return json_reply({"commands": commands})
 
     async def _keep(self, facts: Sequence[Fact]) -> None:
         await self._store.add(facts)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sqlite3
-import tempfile
-from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from harness.errors import HarnessError
 from harness.world.coordinator_schema import FILE_NAME, select
 from harness.world.fact_file import elsewhere
+from harness.world.sqlite_reading import reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import sqlite3
+    from pathlib import Path
 
     from harness.jsontext import JsonObject
 
@@ -25,8 +22,6 @@ ENDING_KINDS = frozenset({"succeeded", "failed", "cancelled", "unknown"})
 
 Outcome = Literal["accepted", "repeated", "conflicting"]
 """What became of an event that was received: new, known with this content, or with another."""
-
-_BUSY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,37 +232,11 @@ def read_facts(world_dir: Path) -> CoordinatorFacts:
             f"the facts of {world_dir} are in {where}, and here only when the coordinator is closed"
             " or in a snapshot"
         )
-    try:
-        with _readable(path) as uri, closing(_connect(uri)) as db:
-            return _read(db)
-    except sqlite3.Error as error:
-        raise HarnessError(f"cannot read {path}: {error}") from error
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[str]:
-    log, shared = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
-    if not log.exists():
-        # A log lies beside a database for as long as it is open. Without one nobody writes, and
-        # SQLite must not create one for the sake of reading.
-        yield f"{path.absolute().as_uri()}?immutable=1"
-    elif shared.exists():
-        yield f"{path.absolute().as_uri()}?mode=ro"
-    else:
-        # A copy of database and log. SQLite would have to build the shared memory file next to
-        # them, so it gets a copy of its own.
-        with tempfile.TemporaryDirectory(prefix="facts-") as scratch:
-            shutil.copy(path, scratch)
-            shutil.copy(log, scratch)
-            yield (Path(scratch) / path.name).as_uri()
-
-
-def _connect(uri: str) -> sqlite3.Connection:
-    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_S)
+    with reading(path) as db:
+        return _read(db)
 
 
 def _read(db: sqlite3.Connection) -> CoordinatorFacts:
-    db.execute("BEGIN")  # One moment for all tables.
     receipts = tuple(
         Receipt(
             Event(position, event_id, session_id, command_id, attempt_id, kind, _object(body)),

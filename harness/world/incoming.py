@@ -84,6 +84,23 @@ def path_text(request: web.Request, name: str) -> str:
     return value
 
 
+def query_text(request: web.Request, name: str) -> str:
+    """Return a parameter of a request's query.
+
+    Args:
+        request: The request.
+        name: Name of the parameter.
+
+    Raises:
+        Refused: It is missing, is there more than once, is empty, or is not text without a NUL.
+    """
+    values = request.query.getall(name, [])
+    if len(values) != 1 or not values[0]:
+        raise Refused("invalid", f"parameter {name!r} is not there once with something in it")
+    _refuse_nul(values[0], f"parameter {name!r}")
+    return values[0]
+
+
 async def read_fields(request: web.Request) -> Fields:
     """Read the body of a request as a JSON object.
 

@@ -12,7 +12,19 @@ from harness.jsontext import canonical
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ErrorKind = Literal["invalid", "unauthenticated", "forbidden", "not_found", "conflict", "internal"]
+    from harness.jsontext import Json
+
+ErrorKind = Literal[
+    "invalid",
+    "unauthenticated",
+    "forbidden",
+    "not_found",
+    "conflict",
+    "unsatisfiable",
+    "internal",
+    "unsupported",
+    "unavailable",
+]
 """Why a request was not served."""
 
 STATUS: Mapping[ErrorKind, int] = MappingProxyType(
@@ -22,7 +34,10 @@ STATUS: Mapping[ErrorKind, int] = MappingProxyType(
         "forbidden": 403,
         "not_found": 404,
         "conflict": 409,
+        "unsatisfiable": 416,
         "internal": 500,
+        "unsupported": 501,
+        "unavailable": 503,
     }
 )
 """HTTP status of each kind."""
@@ -56,5 +71,14 @@ def error_reply(kind: ErrorKind, message: str) -> web.Response:
     Returns:
         A JSON response with the kind's status.
     """
-    body: Mapping[str, Mapping[str, str]] = {"error": {"kind": kind, "message": message}}
-    return web.json_response(text=canonical(body), status=STATUS[kind])
+    return json_reply({"error": {"kind": kind, "message": message}}, STATUS[kind])
+
+
+def json_reply(value: Json, status: int = 200) -> web.Response:
+    """Return a reply with a JSON value as its body.
+
+    Args:
+        value: The value.
+        status: The HTTP status.
+    """
+    return web.json_response(text=canonical(value), status=status)

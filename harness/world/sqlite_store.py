@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-import aiosqlite
+from typing import TYPE_CHECKING
 
 from harness.world.coordinator_schema import FILE_NAME, TABLES, insert
 from harness.world.fact_rows import rows
+from harness.world.sqlite_writing import open_for_writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from harness.world.facts import Fact
+    import aiosqlite
 
-_SCRIPT: Final = f"""
--- The world is not subject to power loss: its facts have to outlive processes only, and a page that
--- was written outlives those without fsync.
-PRAGMA synchronous = OFF;
-PRAGMA journal_mode = WAL;
--- The main file does not change while the coordinator is open, so a copy of it and then of its log
--- is consistent at any moment, whoever makes it.
-PRAGMA wal_autocheckpoint = 0;
-BEGIN;
-{TABLES}
-COMMIT;
-"""
+    from harness.world.facts import Fact
 
 
 class SqliteStore:
@@ -49,13 +37,7 @@ class SqliteStore:
         Returns:
             The open store; it must be closed.
         """
-        connection = await aiosqlite.connect(world_dir / FILE_NAME, isolation_level=None)
-        try:
-            await connection.executescript(_SCRIPT)
-        except BaseException:
-            await connection.close()
-            raise
-        return cls(connection)
+        return cls(await open_for_writing(world_dir / FILE_NAME, TABLES))
 
     async def add(self, facts: Sequence[Fact]) -> None:
         """Commit facts of one kind.

@@ -28,10 +28,11 @@ from harness.world.postgres_server import find_binaries
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from worker_side import FactsNow, OpenStage
+    from worker_side import FactsNow, OpenServices, OpenStage
 
     from harness.world.control import Transport
     from harness.world.facts import CoordinatorFacts
+    from harness.world.service import Service
 
 FRESH = Command("fresh", {"capability": "compute"})
 SERVER_S = 60.0
@@ -101,6 +102,18 @@ def open_stage(
         return world.open(
             world_dir, (coordinator,), workload or Workload(commands, FRESH), transport
         )
+
+    yield opened
+    with suppress(HarnessError):
+        world.close_stage()
+
+
+@pytest.fixture
+def open_services(world: World, world_dir: Path) -> Iterator[OpenServices]:
+    """Give a function that opens services beside a coordinator; closed after the test."""
+
+    def opened(*services: Callable[[], Service], at: Path | None = None) -> str:
+        return world.open(at or world_dir, (Coordinator, *services), Workload((), FRESH))
 
     yield opened
     with suppress(HarnessError):

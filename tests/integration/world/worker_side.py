@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 import aiohttp
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
     from types import TracebackType
     from typing import Self
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from harness.workload import Workload
     from harness.world.control import Transport
     from harness.world.facts import CoordinatorFacts
+    from harness.world.service import Service
+
+    HeaderFields = Mapping[str, str] | Iterable[tuple[str, str]]
 
 DEADLINE_S = 5.0
 
@@ -28,6 +32,16 @@ class OpenStage(Protocol):
 
     def __call__(self, workload: Workload | None = None, transport: Transport = "unix") -> str:
         """Open a coordinator in the test's world directory and return its endpoint."""
+
+
+class OpenServices(Protocol):
+    """What the fixture ``open_services`` gives."""
+
+    def __call__(self, *services: Callable[[], Service], at: Path | None = None) -> str:
+        """Open services beside a coordinator and return their endpoint.
+
+        They are in the test's world directory, or ``at`` another.
+        """
 
 
 class FactsNow(Protocol):
@@ -67,6 +81,16 @@ class Reply:
     def error_message(self) -> str:
         """Message of an error reply."""
         return str(cast("Mapping[str, object]", self.value["error"])["message"])
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A reply that is not JSON."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    whole: bool
 
 
 class CommandReader:
@@ -125,16 +149,30 @@ class WorkerSide:
             response.close()
         await self.http.close()
 
-    async def post(self, path: str, body: JsonObject | bytes) -> Reply:
+    async def post(
+        self, path: str, body: JsonObject | bytes, headers: HeaderFields | None = None
+    ) -> Reply:
         """Post JSON, or bytes as they are."""
         data = io.BytesIO(body if isinstance(body, bytes) else json.dumps(body).encode())
-        async with self.http.post(self._base + path, data=data) as response:
+        async with self.http.post(self._base + path, data=data, headers=headers) as response:
             return await _reply(response)
 
     async def get(self, path: str, headers: Mapping[str, str] | None = None) -> Reply:
         """Get JSON."""
         async with self.http.get(self._base + path, headers=headers) as response:
             return await _reply(response)
+
+    async def download(self, name: str, headers: Mapping[str, str] | None = None) -> Download:
+        """Get a file, as far as it comes."""
+        body = b""
+        async with self.http.get(f"{self._base}/files/{name}", headers=headers) as response:
+            whole = True
+            try:
+                while chunk := await response.content.readany():
+                    body += chunk
+            except aiohttp.ClientPayloadError:
+                whole = False
+            return Download(response.status, response.headers, body, whole)
 
     async def register(self, instance_id: str = "worker-a") -> str:
         """Register and return the session id."""
