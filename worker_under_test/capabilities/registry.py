@@ -59,11 +59,12 @@ class CapabilityRegistry:
         return capability
 
 
-def installed(tools: Tools) -> CapabilityExecutor:
+def installed(tools: Tools, *others: Capability) -> CapabilityExecutor:
     """Install every capability; a new one is one file, and one line here (CAP-01).
 
     Args:
         tools: What they work with.
+        *others: Take the place of those of their name and version.
     """
     return CapabilityRegistry(
         Compute(tools.remote, tools.clock),
@@ -73,4 +74,5 @@ def installed(tools: Tools) -> CapabilityExecutor:
         Notify(tools.remote, tools.clock),
         Unpack(tools.trees, tools.remote, tools.clock),
         RunCommand(tools.processes),
+        *others,
     )
