@@ -23,8 +23,11 @@ from scenarios.reference import compute
 from scenarios.reference_books import ARTIFACTS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from harness.scenario import Scenario
 
+DAMAGED_LIFE = 2
 BIG, BIG_BYTES = "big.bin", 150_000
 
 
@@ -68,6 +71,11 @@ def child(command_id: str, code: int = 0) -> Command:
     return asks(command_id, "command", {"argv": argv})
 
 
+def compute_source(command_id: str) -> Command:
+    """Return a command for work on a file of the file server."""
+    return asks(command_id, "compute", {"source": "seed.txt", "rounds": 4})
+
+
 def transfer(command_id: str, name: str = BIG) -> Command:
     """Return a command for a transfer."""
     return asks(command_id, "transfer", {"name": name})
@@ -96,9 +104,9 @@ def _drawn(commands: tuple[Command, ...], seed: int) -> Workload:
     return Workload(commands, fresh=fresh(seed), twice=frozenset({twice}))
 
 
-def render_scenario(name: str, *, idempotent: bool, lookup: bool, late: int = 0) -> Scenario:
-    """Return the scenario of a render service with a contract."""
-    service = partial(
+def render_service(*, idempotent: bool, lookup: bool, late: int = 0) -> partial[RenderService]:
+    """Return the maker of a render service with a contract."""
+    return partial(
         RenderService,
         idempotent_create=idempotent,
         lookup=lookup,
@@ -106,6 +114,11 @@ def render_scenario(name: str, *, idempotent: bool, lookup: bool, late: int = 0)
         polls_to_finish=1,
         fails=frozenset({"r2"}),
     )
+
+
+def render_scenario(name: str, *, idempotent: bool, lookup: bool, late: int = 0) -> Scenario:
+    """Return the scenario of a render service with a contract."""
+    service = render_service(idempotent=idempotent, lookup=lookup, late=late)
     commands = offers(render("r1"), render("r2"))
     return capability_scenario(f"render-{name}", commands, (service,))
 
@@ -128,10 +141,32 @@ NOTIFIES = tuple(
     for name, honours in (("keys", True), ("no-keys", False))
 )
 
+NO_KEYS = partial(Receiver, honours_keys=False)
+
 FILES = partial(FileServer, SOURCES, cut={BIG: (1_000_000, 20_000, 0)})
 BIG_FILE = {BIG: content(BIG, BIG_BYTES)}
 
 TRANSFER = capability_scenario("transfer", offers(transfer("t1")), (FILES,), {"t1": BIG_FILE})
+
+
+def flip_a_bit(worker_dir: Path, incarnation: int) -> None:
+    """Flip a bit of every temporary file, before the second life."""
+    artifacts = worker_dir / "files" / "artifacts"
+    for path in artifacts.rglob("*.tmp") if incarnation == DAMAGED_LIFE else ():
+        data = bytearray(path.read_bytes())
+        if data:
+            data[0] ^= 1
+            path.write_bytes(data)
+
+
+TRANSFER_DAMAGED = capability_scenario(
+    "transfer-damaged",
+    offers(transfer("t1")),
+    (FILES,),
+    {"t1": BIG_FILE},
+    between=flip_a_bit,
+    strike=("transfer.request.before", "transfer.offset.before", "transfer.publish.before"),
+)
 
 VERSIONS = tuple(content(f"{BIG} {n}", BIG_BYTES - n) for n in range(2))
 TRANSFER_CHANGING = capability_scenario(
@@ -151,10 +186,9 @@ TRANSFER_CHANGING = capability_scenario(
 )
 
 SEEDS = (b"one seed", b"another seed")
+CHANGING_SEED = partial(FileServer, {"seed.txt": SourceFile(SEEDS, change_after=1)})
 COMPUTE_CHANGING = capability_scenario(
-    "compute-changing",
-    offers(asks("c1", "compute", {"source": "seed.txt", "rounds": 4})),
-    (partial(FileServer, {"seed.txt": SourceFile(SEEDS, change_after=1)}),),
+    "compute-changing", offers(compute_source("c1")), (CHANGING_SEED,)
 )
 
 PUBLISHED_TREE = {f"tree/{name}": data for name, data in TREE.items()}
