@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import random
+import signal
 import zipfile
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -21,6 +23,7 @@ from scenarios.capability_rules import asks, capability_scenario, is_temporary, 
 from scenarios.capability_worker import CHILD
 from scenarios.reference import compute
 from scenarios.reference_books import ARTIFACTS
+from worker_under_test.adapters.local_processes import carriers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -196,6 +199,22 @@ UNPACK = capability_scenario(
     "unpack", offers(unpack("u1"), unpack("u2", "evil.zip")), (FILES,), {"u1": PUBLISHED_TREE}
 )
 
+
+def kill_children(worker_dir: Path, incarnation: int) -> None:
+    """Kill the children that outlived the first life."""
+    processes = worker_dir / "processes"
+    tokens = [path.name for path in processes.iterdir()] if processes.is_dir() else []
+    for token in tokens if incarnation == DAMAGED_LIFE else ():
+        for identity in carriers(token):
+            os.kill(identity.pid, signal.SIGKILL)
+
+
+COMMAND_KILLED = capability_scenario(
+    "command-killed",
+    offers(child("p1")),
+    between=kill_children,
+    strike=("process.spawn.after", "process.identity.before", "process.wait.before"),
+)
 COMMAND = capability_scenario("command", offers(child("p1"), child("p2", code=3)))
 
 EVERY = capability_scenario(

@@ -62,6 +62,19 @@ def effects_of_commands(world_dir: Path) -> Iterator[str]:
     yield from (effect.key for effect in read_ledger(world_dir) if effect.kind == "process")
 
 
+CHILD_ENDS = "child-ends-once"
+CHILD_ENDS_PROMISE = "a child comes to its end at most once, and did so if its command succeeded"
+
+
+def ends_of_children(world_dir: Path) -> Iterator[str]:
+    """Give the command of every child that came to its end; it records that itself."""
+    yield from (effect.key for effect in read_ledger(world_dir) if effect.kind == "process_end")
+
+
+def _is_child(command_id: str) -> bool:
+    return command_id.startswith("p")
+
+
 def decision_by_policy(attempt: AttemptRow) -> str:
     """Say what recovery must decide: the matrix of section 7, read anew (REC-01..REC-17)."""
     capability = attempt.capability.partition("/")[0]
@@ -123,6 +136,7 @@ def oracles_for(
         CheckpointsAdvance(read_books),
         DecisionsRight(read_books, decision_by_policy),
         OneEffectPerCommand(effects_of_commands, _has_effects),
+        OneEffectPerCommand(ends_of_children, _is_child, CHILD_ENDS, CHILD_ENDS_PROMISE),
         UnknownLeftAlone(read_books, effects_of_commands),
         InputKept(read_books),
         NothingOutside(PLACES),

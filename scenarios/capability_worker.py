@@ -30,6 +30,8 @@ printf '{"kind": "process", "key": "%s", "token": "%s"}\\n' "$1" "$WORKER_PROCES
     >>"$SCENARIO_LEDGER"
 : >begun
 until [ -e go ]; do sleep 0.003; done
+printf '{"kind": "process_end", "key": "%s", "token": "%s"}\\n' "$1" "$WORKER_PROCESS_TOKEN" \\
+    >>"$SCENARIO_LEDGER"
 echo "$2"
 exit "$3"
 """

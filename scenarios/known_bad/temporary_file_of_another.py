@@ -36,10 +36,9 @@ if TYPE_CHECKING:
 
 
 def leave_a_stranger(worker_dir: Path, incarnation: int) -> None:
-    """Leave a temporary file of another attempt before the second life."""
-    if incarnation == DAMAGED_LIFE:
-        directory = worker_dir / "files" / "artifacts" / "t1"
-        directory.mkdir(parents=True, exist_ok=True)
+    """Leave a temporary file of another attempt beside that of a transfer that was cut short."""
+    directory = worker_dir / "files" / "artifacts" / "t1"
+    if incarnation == DAMAGED_LIFE and any(directory.glob("*.tmp")):
         (directory / f"{BIG}.attempt-0.tmp").write_bytes(b"x" * BIG_BYTES)
 
 

@@ -104,7 +104,7 @@ class LocalProcesses:
         return await asyncio.to_thread(self._find, token)
 
     def _find(self, token: str) -> ProcessIdentity | None:
-        keepers = [each for each in _carriers(token) if self._is_keeper(each.pid)]
+        keepers = [each for each in carriers(token) if self._is_keeper(each.pid)]
         return min(keepers, key=lambda each: each.start_time, default=None)
 
     def _is_keeper(self, pid: int) -> bool:
@@ -162,9 +162,9 @@ class LocalProcesses:
             return False
         try:
             # Compared while the pidfd is held: what is signalled is what was compared.
-            if not is_alive(identity) or identity not in list(_carriers(token)):
+            if not is_alive(identity) or identity not in list(carriers(token)):
                 return False
-            for each in _carriers(token):
+            for each in carriers(token):
                 if each.pid != identity.pid:
                     _signal(each)
             signal.pidfd_send_signal(held, signal.SIGKILL)
@@ -200,8 +200,12 @@ def _identity(pid: int) -> ProcessIdentity | None:
     return ProcessIdentity(pid, int(rest[_AFTER_STATE - 1]), boot_id())
 
 
-def _carriers(token: str) -> Iterator[ProcessIdentity]:
-    """Give every living process of ours whose environment has the token."""
+def carriers(token: str) -> Iterator[ProcessIdentity]:
+    """Give every living process of this user whose environment has a token.
+
+    Args:
+        token: The token.
+    """
     wanted = f"{TOKEN_VARIABLE}={token}".encode()
     for entry in sorted(_PROC.iterdir()):
         if not entry.name.isdecimal():
