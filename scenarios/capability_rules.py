@@ -30,7 +30,7 @@ from scenarios.reference_books import ARTIFACTS, read_books, worker_view
 from scenarios.reference_worker import QUIET_AT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from harness.jsontext import JsonObject
@@ -50,25 +50,27 @@ def asks(command_id: str, capability: str, payload: JsonObject) -> Command:
     return Command(command_id, {"capability": capability, "version": 1, "payload": payload})
 
 
-def effects_of_commands(world_dir: Path) -> Iterator[str]:
-    """Give the command of every effect: jobs by their spec, notifications by their channel.
+def effects_of_commands(world_dir: Path) -> tuple[str, ...]:
+    """Return the command of every effect: jobs by their spec, notifications by their channel.
 
     Children record the effect ``process`` themselves, with the command as key.
     """
-    if (world_dir / JOBS).exists():
-        yield from (str(job.spec["id"]) for job in read_render_jobs(world_dir))
-    if (world_dir / NOTIFICATIONS).exists():
-        yield from (each.channel for each in read_notifications(world_dir))
-    yield from (effect.key for effect in read_ledger(world_dir) if effect.kind == "process")
+    jobs = read_render_jobs(world_dir) if (world_dir / JOBS).exists() else ()
+    sent = read_notifications(world_dir) if (world_dir / NOTIFICATIONS).exists() else ()
+    return (
+        *(str(job.spec["id"]) for job in jobs),
+        *(each.channel for each in sent),
+        *(effect.key for effect in read_ledger(world_dir) if effect.kind == "process"),
+    )
 
 
 CHILD_ENDS = "child-ends-once"
 CHILD_ENDS_PROMISE = "a child comes to its end at most once, and did so if its command succeeded"
 
 
-def ends_of_children(world_dir: Path) -> Iterator[str]:
-    """Give the command of every child that came to its end; it records that itself."""
-    yield from (effect.key for effect in read_ledger(world_dir) if effect.kind == "process_end")
+def ends_of_children(world_dir: Path) -> tuple[str, ...]:
+    """Return the command of every child that came to its end; it records that itself."""
+    return tuple(each.key for each in read_ledger(world_dir) if each.kind == "process_end")
 
 
 def _is_child(command_id: str) -> bool:

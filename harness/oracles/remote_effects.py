@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.oracles.books import BookReader
     from harness.oracles.oracle import Evidence
 
-EffectReader: TypeAlias = Callable[[Path], Iterable[str]]
+EffectReader: TypeAlias = Callable[[Path], tuple[str, ...]]
 """Reads from a world's directory which commands had an effect: each once for each effect."""
 
 
