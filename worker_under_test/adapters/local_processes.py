@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import select
 import signal
 import subprocess
 from pathlib import Path
@@ -32,6 +33,7 @@ exit "$code"
 """
 
 SHOWN_BYTES = 2000
+DYING_MS = 5000
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 
@@ -168,6 +170,10 @@ class LocalProcesses:
                 if each.pid != identity.pid:
                     _signal(each)
             signal.pidfd_send_signal(held, signal.SIGKILL)
+            # It is over when this returns; nothing can hold a killed process up for long.
+            poll = select.poll()
+            poll.register(held, select.POLLIN)
+            poll.poll(DYING_MS)
             return True
         finally:
             os.close(held)

@@ -11,10 +11,13 @@ leaves in a file. A child that is found is waited for. If there is neither, the 
 never began: only where its directory, which is made before, is missing too is it known that there
 was none, and it is started; else the attempt is UNKNOWN. That nothing of it runs in this process
 proves nothing (PRC-02).
+
+A cancel ends the child, if it is proved to be ours; what it did before is not undone.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from harness.points import crash_point
@@ -85,7 +88,7 @@ class RunCommand:
             identity = await self._of_earlier_life(command, reporter, token, argv)
         if identity is not None:
             crash_point("process.wait.before", command=command.command_id)
-            await self._processes.wait(identity)
+            await self._wait(identity, token, reporter)
         code = await self._processes.result(token)
         crash_point("process.result.after", command=command.command_id)
         if code is None:
@@ -94,6 +97,17 @@ class RunCommand:
         output = await self._processes.output(token)
         kind = EventKind.FAILED if code else EventKind.SUCCEEDED
         return AttemptEvent(kind, {"token": token, "exit_code": code, "output": output})
+
+    async def _wait(
+        self, identity: ProcessIdentity, token: str, reporter: ProgressReporter
+    ) -> None:
+        try:
+            await self._processes.wait(identity)
+        except asyncio.CancelledError:
+            # A worker that ends leaves its child to the next life; a cancel does not.
+            if reporter.cancelled:
+                await self._processes.end(identity, token)
+            raise
 
     async def _save_token(self, reporter: ProgressReporter) -> str:
         token = f"command-{reporter.attempt_id}"

@@ -23,6 +23,10 @@ class ProgressReporter(Protocol):
     def checkpoint(self) -> Checkpoint | None:
         """The last checkpoint: what was recorded, which proves nothing of the outside."""
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether an order cancelled the command; otherwise it is the worker that ends."""
+
     async def __call__(self, progress: Progress, evidence: JsonObject | None = None) -> None:
         """Save a checkpoint, then send a heartbeat (CAP-06, CAP-07).
 

@@ -34,6 +34,7 @@ class Reports:
     """A `ProgressReporter` that remembers."""
 
     attempt_id = "attempt-1"
+    cancelled = False
     checkpoint: Checkpoint | None = None
 
     def __init__(self) -> None:

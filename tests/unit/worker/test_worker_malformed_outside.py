@@ -43,6 +43,7 @@ class Saving:
     """A `ProgressReporter` that keeps the last checkpoint."""
 
     attempt_id = "attempt-1"
+    cancelled = False
 
     def __init__(self, evidence: JsonObject | None = None) -> None:
         self.checkpoint = None if evidence is None else Checkpoint(1, {}, evidence)
@@ -201,8 +202,8 @@ def test_exactly_the_limits_pass() -> None:
 MALFORMED = (
     Reply(200, b""), Reply(200, b"{"), Reply(200, b"[]"), Reply(200, b"null"), Reply(200, b'"x"'),
     Reply(200, b"\xff\xfe"), Reply(200, b"{}"), Reply(200, b"<html>"), Reply(200, b"[" * 100_000),
-    Reply(200, b'{"job_id": 1}'), Reply(200, b'{"job_id": ""}'), Reply(200, b'{"job_id"', whole=False),
-    Reply(204, b""),
+    Reply(200, b'{"job_id": 1}'), Reply(200, b'{"job_id": ""}'),
+    Reply(200, b'{"job_id"', whole=False), Reply(204, b""),
 )  # fmt: skip
 CAN: JsonObject = {"idempotent_create": False, "lookup": False}
 LOOKS: JsonObject = {

@@ -236,6 +236,7 @@ class NullReporter:
     """A reporter that keeps nothing."""
 
     attempt_id = "a1"
+    cancelled = False
     checkpoint = None
 
     async def __call__(self, progress: Progress, evidence: object = None) -> None:
