@@ -151,7 +151,7 @@ async def cancels(store: LocalStore) -> None:
 
 
 async def reconciles(store: LocalStore) -> None:
-    """UNK-05..UNK-07, DRN-07, CLN-01: settled once, by the first answer; evidence settles nothing."""
+    """UNK-05..UNK-07, DRN-07, CLN-01: settled by the first answer; evidence settles nothing."""
 
     async def said(name: str, each: Order, verb: str) -> object:
         await store.accept_order(order(verb, name), each, f"a-{name}", f"e-{name}")
