@@ -63,11 +63,13 @@ def _read(database: sqlite3.Connection) -> Books:
             for row in database.execute("SELECT command_id, digest FROM inbox ORDER BY position")
         ),
         attempts=tuple(
-            AttemptRow(attempt, command, capability, state, bool(result), bool(cancelled))
-            for attempt, command, capability, state, result, cancelled in database.execute(
+            AttemptRow(attempt, command, capability, state, bool(result), bool(cancelled), saved)
+            for attempt, command, capability, state, result, cancelled, saved in database.execute(
                 "SELECT attempt_id, command_id, capability || '/' || version, attempts.state,"
                 " attempt_id IN (SELECT attempt_id FROM results),"
-                " command_id IN (SELECT command_id FROM cancels)"
+                " command_id IN (SELECT command_id FROM cancels),"
+                " coalesce((SELECT data ->> 'evidence' FROM checkpoints"
+                "           WHERE attempt_id = attempts.attempt_id), '')"
                 " FROM attempts JOIN inbox USING (command_id) ORDER BY position"
             )
         ),

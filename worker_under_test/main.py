@@ -16,20 +16,21 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from worker_under_test.adapters.http_control_plane import HttpControlPlane
 from worker_under_test.adapters.http_effects import HttpEffects
 from worker_under_test.adapters.http_link import HttpLink
+from worker_under_test.adapters.http_remote import HttpRemote
 from worker_under_test.adapters.ids import RandomIds, SeededIds
 from worker_under_test.adapters.local_file_space import LocalFileSpace
+from worker_under_test.adapters.local_processes import LocalProcesses
+from worker_under_test.adapters.local_tree_space import LocalTreeSpace
 from worker_under_test.adapters.log_observation import LogObservation
 from worker_under_test.adapters.sqlite_store import SqliteStore
 from worker_under_test.adapters.sse_stream import SseCommandStream
 from worker_under_test.adapters.system_clock import SystemClock
 from worker_under_test.application.cleanup import CleanUp, WithCleanUp
 from worker_under_test.application.runtime import Roles, Runtime
-from worker_under_test.capabilities.compute import Compute
-from worker_under_test.capabilities.export import Export
-from worker_under_test.capabilities.registry import CapabilityRegistry
-from worker_under_test.capabilities.workflow import Workflow
+from worker_under_test.capabilities.registry import installed
 from worker_under_test.domain.errors import DomainError
 from worker_under_test.domain.registration import NodeInventory, Registration
+from worker_under_test.ports.bundle import Tools
 from worker_under_test.settings import Settings
 
 if TYPE_CHECKING:
@@ -44,7 +45,10 @@ if TYPE_CHECKING:
     from worker_under_test.ports.id_generator import IDGenerator
     from worker_under_test.ports.local_store import LocalStore
     from worker_under_test.ports.observation import Observation
+    from worker_under_test.ports.processes import Processes
+    from worker_under_test.ports.remote import Remote
     from worker_under_test.ports.step_store import StepStore
+    from worker_under_test.ports.tree_space import TreeSpace
 
 Port = TypeVar("Port")
 
@@ -56,8 +60,8 @@ class PortWrapper(Protocol):
         """Return what takes the port's place.
 
         Args:
-            name: ``store``, ``control``, ``commands``, ``files``, ``steps``, ``effects`` or
-                ``clock``.
+            name: ``store``, ``control``, ``commands``, ``files``, ``trees``, ``processes``,
+                ``remote``, ``steps``, ``effects`` or ``clock``.
             port: The port.
         """
 
@@ -94,23 +98,16 @@ def _effects(settings: Settings) -> Effects:
     return HttpEffects(settings.coordinator)
 
 
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """What capabilities work with.
-
-    Attributes:
-        files: Where artifacts are made.
-        steps: Where runs of steps keep how far they are.
-        effects: What steps do outside.
-    """
-
-    files: FileSpace
-    steps: StepStore
-    effects: Effects
+def _trees(settings: Settings) -> TreeSpace:
+    return LocalTreeSpace(settings.root / "files", settings.root / "inputs")
 
 
-def _capabilities(tools: Tools) -> CapabilityExecutor:
-    return CapabilityRegistry(Compute(), Export(tools.files), Workflow(tools.steps, tools.effects))
+def _processes(settings: Settings) -> Processes:
+    return LocalProcesses(settings.root / "processes")
+
+
+def _remote(settings: Settings) -> Remote:
+    return HttpRemote(settings.coordinator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +123,10 @@ class Parts:
         observation: Makes the observation.
         steps: Finds the store of steps in the local store.
         effects: Makes the way to the outside of steps.
-        capabilities: Makes the capabilities, given their (wrapped) tools.
+        trees: Makes the tree space.
+        processes: Makes the processes.
+        remote: Makes the line to the services outside.
+        capabilities: Makes the capabilities, given the (wrapped) tools.
         roles: The classes the runtime is made of.
     """
 
@@ -138,7 +138,10 @@ class Parts:
     observation: Callable[[], Observation] = LogObservation
     steps: Callable[[LocalStore], StepStore] = _steps
     effects: Callable[[Settings], Effects] = _effects
-    capabilities: Callable[[Tools], CapabilityExecutor] = _capabilities
+    trees: Callable[[Settings], TreeSpace] = _trees
+    processes: Callable[[Settings], Processes] = _processes
+    remote: Callable[[Settings], Remote] = _remote
+    capabilities: Callable[[Tools], CapabilityExecutor] = installed
     roles: Roles = field(default_factory=Roles)
 
 
@@ -162,11 +165,15 @@ def build(
     control, commands = parts.network(settings)
     raw_store = parts.store(settings)
     store = wrap("store", raw_store)
-    files = wrap("files", parts.files(settings))
+    clock = wrap("clock", parts.clock())
     tools = Tools(
-        files=files,
+        files=wrap("files", parts.files(settings)),
+        trees=wrap("trees", parts.trees(settings)),
+        processes=wrap("processes", parts.processes(settings)),
+        remote=wrap("remote", parts.remote(settings)),
         steps=wrap("steps", parts.steps(raw_store)),
         effects=wrap("effects", parts.effects(settings)),
+        clock=clock,
     )
     return Runtime(
         Registration(
@@ -178,10 +185,10 @@ def build(
         control=wrap("control", control),
         commands=wrap("commands", commands),
         store=store,
-        capabilities=WithCleanUp(parts.capabilities(tools), CleanUp(files, store)),
+        capabilities=WithCleanUp(parts.capabilities(tools), CleanUp(tools.files, store)),
         ids=parts.ids(settings),
         observation=parts.observation(),
-        clock=wrap("clock", parts.clock()),
+        clock=clock,
         retry_initial_s=settings.retry_initial_s,
         roles=parts.roles,
     )

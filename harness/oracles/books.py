@@ -40,6 +40,7 @@ class AttemptRow:
         state: One of PENDING, RUNNING, RECOVERING and `ENDED`.
         has_result: Whether a result is saved.
         cancelled: Whether a cancel of its command is saved.
+        evidence: What its last checkpoint holds to be found again, as JSON; empty without one.
     """
 
     attempt_id: str
@@ -48,6 +49,7 @@ class AttemptRow:
     state: str
     has_result: bool
     cancelled: bool = False
+    evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True)

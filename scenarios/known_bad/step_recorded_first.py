@@ -13,10 +13,11 @@ from scenarios.workflow import workflow
 from worker_under_test.capabilities.registry import CapabilityRegistry
 from worker_under_test.capabilities.workflow import Workflow
 from worker_under_test.capabilities.workflow_lanes import Lanes
-from worker_under_test.main import Parts, Tools
+from worker_under_test.main import Parts
 
 if TYPE_CHECKING:
     from worker_under_test.capabilities.workflow_graph import WorkflowStep
+    from worker_under_test.ports.bundle import Tools
     from worker_under_test.ports.capability import CapabilityExecutor
 
 

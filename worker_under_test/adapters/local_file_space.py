@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from functools import partial
+import shutil
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from harness.points import crash_point
@@ -66,6 +66,7 @@ class LocalFileSpace:
         crash_point("artifact.write.before", **about)
         descriptor = await _in_thread(_create, path)
         try:
+            crash_point("artifact.create.after", **about)
             await _in_thread(_write, descriptor, data[:half])
             crash_point("artifact.write.mid", **about)
             await _in_thread(_write, descriptor, data[half:])
@@ -74,6 +75,25 @@ class LocalFileSpace:
             crash_point("artifact.sync.after", **about)
         finally:
             os.close(descriptor)
+
+    async def extend_temp(self, files: ArtifactSet, name: str, offset: int, data: bytes) -> None:
+        """Write a piece at an offset, cut off what lies behind it, and force it to disk."""
+        about = {"command": files.command_id, "part": name}
+        half = len(data) // 2
+        descriptor = await _in_thread(_open_at, self._temp_path(files, name), offset)
+        try:
+            crash_point("artifact.extend.before", **about)
+            await _in_thread(_write, descriptor, data[:half])
+            crash_point("artifact.extend.mid", **about)
+            await _in_thread(_write, descriptor, data[half:])
+            crash_point("artifact.extend.after", **about)
+            await _in_thread(os.fsync, descriptor)
+        finally:
+            os.close(descriptor)
+
+    async def read_temp(self, files: ArtifactSet, name: str, offset: int, size: int) -> bytes:
+        """Read a piece; nothing, if there is no such file."""
+        return await _in_thread(_read_at, self._temp_path(files, name), offset, size)
 
     async def keep_temp(self, files: ArtifactSet, name: str) -> None:
         """Force a part to disk that an earlier life wrote, perhaps without the sync."""
@@ -101,7 +121,7 @@ class LocalFileSpace:
     async def remove(self, leftover: Leftover) -> None:
         """Remove a temporary file."""
         path = self._root / ARTIFACTS / leftover.command_id / leftover.file_name
-        await _in_thread(partial(path.unlink, missing_ok=True))
+        await _in_thread(_remove, path)
 
     def _leftovers(self) -> list[Leftover]:
         found = sorted((self._root / ARTIFACTS).glob(f"*/*{TEMPORARY_SUFFIX}"))
@@ -151,10 +171,34 @@ def _create(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
 
 
+def _open_at(path: Path, offset: int) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    os.ftruncate(descriptor, offset)
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    return descriptor
+
+
+def _read_at(path: Path, offset: int, size: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            return file.read(size)
+    except FileNotFoundError:
+        return b""
+
+
 def _write(descriptor: int, data: bytes) -> None:
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _sync(path: Path) -> None:

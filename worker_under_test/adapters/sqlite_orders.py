@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from worker_under_test.domain.attempt import UNFINISHED, AttemptState
-from worker_under_test.domain.order import Cancel, Directives, Drain, Limit, Offer
+from worker_under_test.domain.json_value import canonical
+from worker_under_test.domain.order import (
+    Cancel,
+    Directives,
+    Drain,
+    LateAnswer,
+    Limit,
+    Offer,
+    Reconcile,
+)
 from worker_under_test.ports.local_store import Remaining
 
 if TYPE_CHECKING:
@@ -23,7 +32,8 @@ WITH counted (open_attempts, unsent) AS (
 )
 SELECT open_attempts, unsent, unknown.command_id FROM counted
 LEFT JOIN (SELECT command_id, position FROM attempts JOIN inbox USING (command_id)
-           WHERE attempts.state = 'UNKNOWN') AS unknown
+           WHERE attempts.state = 'UNKNOWN'
+             AND command_id NOT IN (SELECT command_id FROM reconciliations)) AS unknown
 ORDER BY unknown.position
 """  # noqa: S608 - made of our own constants
 
@@ -64,13 +74,52 @@ async def save_order(
                 "target": target,
                 "found": await _save_cancel(transaction, target, command_id),
             }
+        case Reconcile():
+            return await _save_answer(transaction, order, command_id)
+        case LateAnswer():
+            return await _save_late_answer(transaction, order, command_id)
 
 
-async def _save_cancel(transaction: aiosqlite.Connection, target: str, command_id: str) -> str:
+async def _found(transaction: aiosqlite.Connection, target: str) -> str:
     rows = await transaction.execute_fetchall(
         "SELECT state FROM attempts WHERE command_id = ?", (target,)
     )
-    found = next((str(state) for (state,) in rows), NOT_KNOWN)
+    return next((str(state) for (state,) in rows), NOT_KNOWN)
+
+
+async def _save_answer(
+    transaction: aiosqlite.Connection, order: Reconcile, command_id: str
+) -> dict[str, JsonValue]:
+    """Settle what is unknown, once: the first answer is the one that counts (UNK-06)."""
+    found = await _found(transaction, order.target)
+    if found == AttemptState.UNKNOWN:
+        await transaction.execute(
+            "INSERT OR IGNORE INTO reconciliations (command_id, answer, ordered_by)"
+            " VALUES (?, ?, ?)",
+            (order.target, order.answer, command_id),
+        )
+    rows = await transaction.execute_fetchall(
+        "SELECT answer FROM reconciliations WHERE command_id = ?", (order.target,)
+    )
+    settled = next((str(answer) for (answer,) in rows), None)
+    return {"target": order.target, "found": found, "settled": settled}
+
+
+async def _save_late_answer(
+    transaction: aiosqlite.Connection, order: LateAnswer, command_id: str
+) -> dict[str, JsonValue]:
+    """Keep what the outside said beside the attempt, whose result stays what it is (UNK-07)."""
+    found = await _found(transaction, order.target)
+    if found != NOT_KNOWN:
+        await transaction.execute(
+            "INSERT INTO late_answers (ordered_by, command_id, said) VALUES (?, ?, ?)",
+            (command_id, order.target, canonical(order.said)),
+        )
+    return {"target": order.target, "found": found}
+
+
+async def _save_cancel(transaction: aiosqlite.Connection, target: str, command_id: str) -> str:
+    found = await _found(transaction, target)
     if found in UNFINISHED:
         await transaction.execute(
             "INSERT OR IGNORE INTO cancels (command_id, ordered_by) VALUES (?, ?)",

@@ -83,7 +83,20 @@ CREATE TABLE cancels (
 CREATE INDEX attempts_by_state ON attempts (state);
 """
 
-STEPS = (_FIRST, _WITH_ORDERS, STEPS_SCHEMA)
+_WITH_RECONCILIATION = """
+CREATE TABLE reconciliations (
+    command_id TEXT NOT NULL PRIMARY KEY REFERENCES inbox (command_id),
+    answer     TEXT NOT NULL CHECK (answer IN ('confirmed_done', 'confirmed_not_done', 'abandon')),
+    ordered_by TEXT NOT NULL REFERENCES inbox (command_id)
+) STRICT;
+CREATE TABLE late_answers (
+    ordered_by TEXT NOT NULL PRIMARY KEY REFERENCES inbox (command_id),
+    command_id TEXT NOT NULL REFERENCES inbox (command_id),
+    said       TEXT NOT NULL
+) STRICT;
+"""
+
+STEPS = (_FIRST, _WITH_ORDERS, STEPS_SCHEMA, _WITH_RECONCILIATION)
 """The n-th step leads from version n to version n + 1; an empty database has version 0."""
 
 SCHEMA_VERSION = len(STEPS)

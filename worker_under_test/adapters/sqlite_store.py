@@ -57,7 +57,9 @@ SELECT EXISTS (SELECT 1 FROM inbox WHERE command_id = ?),
 """  # noqa: S608 - made of our own constants
 
 _OF_VALUE_SQL = f"""
-SELECT command_id FROM attempts WHERE state IN ({_OPEN}, 'UNKNOWN')
+SELECT command_id FROM attempts WHERE state IN ({_OPEN})
+UNION SELECT command_id FROM attempts WHERE state = 'UNKNOWN'
+    AND command_id NOT IN (SELECT command_id FROM reconciliations)
 UNION SELECT command_id FROM events WHERE reported = 0
 """  # noqa: S608 - made of our own constants
 

@@ -8,10 +8,11 @@ from harness.points import crash_point
 from worker_under_test.domain.event import AttemptEvent, EventKind
 from worker_under_test.domain.order import CLEAN_UP
 from worker_under_test.domain.progress import Progress
-from worker_under_test.domain.recovery import RecoveryPolicy
+from worker_under_test.domain.recovery import Decision, Proposal, RecoveryPolicy
 
 if TYPE_CHECKING:
     from worker_under_test.domain.command import Command
+    from worker_under_test.domain.progress import Checkpoint
     from worker_under_test.ports.capability import CapabilityExecutor, ProgressReporter
     from worker_under_test.ports.file_space import FileSpace
     from worker_under_test.ports.local_store import LocalStore
@@ -73,6 +74,12 @@ class WithCleanUp:
         if command.capability == CLEAN_UP:
             return RecoveryPolicy.RECOMPUTE
         return self._others.policy_of(command)
+
+    def recover(self, command: Command, checkpoint: Checkpoint | None) -> Proposal:
+        """Say what is done with an attempt that had begun (REC-02)."""
+        if command.capability == CLEAN_UP:
+            return Proposal(Decision.RECOMPUTE, "a clean-up can be done again")
+        return self._others.recover(command, checkpoint)
 
     async def execute(self, command: Command, reporter: ProgressReporter) -> AttemptEvent | None:
         """Execute a command."""

@@ -104,7 +104,7 @@ class Execution:
         self, attempt: Attempt, checkpoint: Checkpoint | None, handle: Handle
     ) -> AttemptEvent:
         command = attempt.command
-        reporter = AttemptReporter(attempt, checkpoint, self._ports, self._session)
+        reporter = AttemptReporter(attempt, checkpoint, self._ports, self._session, handle)
         crash_point("capability.run.before", command=command.command_id)
         # A task of its own, so that a cancel reaches the capability and nothing of the worker's.
         work = asyncio.create_task(self._ports.capabilities.execute(command, reporter))

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.points import crash_point
-from worker_under_test.domain.recovery import Decision, RecoveryDecision, decide
+from worker_under_test.domain.recovery import RecoveryDecision, decide
 
 if TYPE_CHECKING:
     from worker_under_test.domain.attempt import Attempt, UnfinishedAttempt
+    from worker_under_test.domain.recovery import Decision, Proposal
     from worker_under_test.ports.bundle import Ports
 
 
@@ -56,14 +57,19 @@ class Recovery:
         crash_point("recovery.scan.after")
         return recovered
 
-    def _choose(self, found: UnfinishedAttempt) -> tuple[Decision, str]:
-        policy = self._ports.capabilities.policy_of(found.attempt.command)
-        return decide(found.state, policy, cancelled=found.cancelled)
+    def _choose(self, found: UnfinishedAttempt) -> Proposal:
+        command, capabilities = found.attempt.command, self._ports.capabilities
+        return decide(
+            found.state,
+            capabilities.policy_of(command),
+            lambda: capabilities.recover(command, found.checkpoint),
+            cancelled=found.cancelled,
+        )
 
     async def _decide(self, found: UnfinishedAttempt, boot: int) -> Recovered:
         attempt = found.attempt
         command_id = attempt.command.command_id
-        decision, reason = self._choose(found)
+        chosen = self._choose(found)
         crash_point("recovery.decide.before", command=command_id)
         await self._ports.store.decide(
             RecoveryDecision(
@@ -72,9 +78,9 @@ class Recovery:
                 command_id=command_id,
                 found_state=found.state,
                 found_checkpoint_seq=found.checkpoint.seq if found.checkpoint else None,
-                decision=decision,
-                reason=reason,
+                decision=chosen.decision,
+                reason=chosen.reason,
             )
         )
         crash_point("recovery.decide.after", command=command_id)
-        return Recovered(attempt, decision, reason)
+        return Recovered(attempt, chosen.decision, chosen.reason)

@@ -10,6 +10,7 @@ from worker_under_test.domain.progress import Checkpoint
 
 if TYPE_CHECKING:
     from worker_under_test.application.current_session import CurrentSession
+    from worker_under_test.application.running import Handle
     from worker_under_test.domain.attempt import Attempt
     from worker_under_test.domain.json_value import JsonObject
     from worker_under_test.domain.progress import Progress
@@ -24,6 +25,7 @@ class AttemptReporter:
         checkpoint: Its last checkpoint, from an earlier life.
         ports: The store for checkpoints, the control plane for heartbeats.
         session: The session to send heartbeats under.
+        handle: The hold on the execution.
     """
 
     def __init__(
@@ -32,11 +34,13 @@ class AttemptReporter:
         checkpoint: Checkpoint | None,
         ports: Ports,
         session: CurrentSession,
+        handle: Handle,
     ) -> None:
         self._attempt = attempt
         self._checkpoint = checkpoint
         self._ports = ports
         self._session = session
+        self._handle = handle
         self._closed = False
         self.store_failure: Exception | None = None
         """What the local store raised, if it did: the capability may hide it, and must not."""
@@ -50,6 +54,11 @@ class AttemptReporter:
     def checkpoint(self) -> Checkpoint | None:
         """The last checkpoint."""
         return self._checkpoint
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether an order cancelled the command."""
+        return self._handle.cancelled
 
     def close(self) -> None:
         """End the line: what is reported from now on is ignored (CAP-11)."""

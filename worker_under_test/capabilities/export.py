@@ -22,12 +22,13 @@ from worker_under_test.domain.artifact import Artifact, ArtifactSet, check_file_
 from worker_under_test.domain.errors import DomainError, Kind
 from worker_under_test.domain.event import AttemptEvent, EventKind
 from worker_under_test.domain.progress import Progress
-from worker_under_test.domain.recovery import RecoveryPolicy
+from worker_under_test.domain.recovery import Decision, Proposal, RecoveryPolicy
 from worker_under_test.ports.file_space import FoundFile, Place
 
 if TYPE_CHECKING:
     from worker_under_test.domain.command import Command
     from worker_under_test.domain.json_value import JsonValue
+    from worker_under_test.domain.progress import Checkpoint
     from worker_under_test.ports.capability import ProgressReporter
     from worker_under_test.ports.file_space import FileSpace
 
@@ -59,6 +60,10 @@ class Export:
 
     def __init__(self, files: FileSpace) -> None:
         self._files = files
+
+    def recover(self, command: Command, checkpoint: Checkpoint | None) -> Proposal:  # noqa: ARG002
+        """Resume: what is on disk is verified, whatever the checkpoint says (REC-04)."""
+        return Proposal(Decision.RESUME, "what is on disk is measured, what is right is kept")
 
     async def execute(self, command: Command, reporter: ProgressReporter) -> AttemptEvent | None:
         """Make the set, or finish what an earlier life began.

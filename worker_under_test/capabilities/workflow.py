@@ -29,7 +29,7 @@ from worker_under_test.checkpoint import DamagedRecordError, SeqGate, Status, bu
 from worker_under_test.domain.errors import Kind, LocalFailureError, is_delivery, kind_of
 from worker_under_test.domain.event import AttemptEvent, EventKind
 from worker_under_test.domain.progress import WHOLE_PERCENT, Progress
-from worker_under_test.domain.recovery import RecoveryPolicy
+from worker_under_test.domain.recovery import Decision, Proposal, RecoveryPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from worker_under_test.checkpoint import Plan, Snapshot
     from worker_under_test.domain.command import Command
     from worker_under_test.domain.json_value import JsonValue
+    from worker_under_test.domain.progress import Checkpoint
     from worker_under_test.ports.capability import ProgressReporter
     from worker_under_test.ports.effects import Effects
     from worker_under_test.ports.step_store import StepStore
@@ -63,6 +64,10 @@ class Workflow:
         self._effects = effects
         self._lanes = lanes
         self._gate = SeqGate()
+
+    def recover(self, command: Command, checkpoint: Checkpoint | None) -> Proposal:  # noqa: ARG002
+        """Resume: the snapshot says which steps are left, and each keeps its key (PLN-30)."""
+        return Proposal(Decision.RESUME, "what the snapshot leaves is asked for under its old keys")
 
     async def execute(self, command: Command, reporter: ProgressReporter) -> AttemptEvent | None:
         """Run what is left of the graph.

@@ -29,7 +29,10 @@ class AttemptState(enum.StrEnum):
     FAILED = "FAILED"
     CANCELLED = "CANCELLED"
     UNKNOWN = "UNKNOWN"
-    """What happened cannot be told from here; it needs reconciliation."""
+    """What happened cannot be told from here; it needs reconciliation.
+
+    That is what the attempt came to, and it stays so: a reconciliation is a fact of its own that
+    settles the command, and a late answer is evidence (UNK-05..UNK-07)."""
 
 
 _S = AttemptState

@@ -6,6 +6,7 @@ and answered with an event. What it changes is saved in the transaction of its i
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,6 +14,7 @@ from worker_under_test.domain.errors import DomainError, Kind
 
 if TYPE_CHECKING:
     from worker_under_test.domain.command import Command
+    from worker_under_test.domain.json_value import JsonObject
 
 CONTROL_PREFIX = "control."
 """Begins the capability names that are the worker's own."""
@@ -71,7 +73,41 @@ class Offer:
     offered: bool
 
 
-Order: TypeAlias = Cancel | Drain | Limit | Offer
+class Answer(enum.StrEnum):
+    """What a person found out about a command whose outcome was unknown (UNK-06)."""
+
+    CONFIRMED_DONE = "confirmed_done"
+    CONFIRMED_NOT_DONE = "confirmed_not_done"
+    ABANDON = "abandon"
+
+
+@dataclass(frozen=True, slots=True)
+class Reconcile:
+    """Settle a command whose outcome is unknown (UNK-06).
+
+    Attributes:
+        target: The command.
+        answer: What was found out.
+    """
+
+    target: str
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class LateAnswer:
+    """Keep what the outside said after all; it is evidence and changes no result (UNK-07).
+
+    Attributes:
+        target: The command that it is about.
+        said: What was said.
+    """
+
+    target: str
+    said: JsonObject
+
+
+Order: TypeAlias = Cancel | Drain | Limit | Offer | Reconcile | LateAnswer
 """What the worker can be ordered."""
 
 
@@ -93,7 +129,7 @@ class Directives:
         """Return the directives once an order is obeyed.
 
         Args:
-            order: The order; a cancel changes none of them.
+            order: The order; one about a single command changes none of them.
         """
         match order:
             case Drain(draining):
@@ -104,7 +140,7 @@ class Directives:
                 key = {(capability, version)}
                 withdrawn = self.withdrawn - key if offered else self.withdrawn | key
                 return replace(self, withdrawn=withdrawn)
-            case Cancel():
+            case Cancel() | Reconcile() | LateAnswer():
                 return self
 
 
@@ -126,8 +162,6 @@ def order_of(command: Command) -> Order | None:
     if command.version != 1:
         raise _malformed(f"{name} has version 1 only")
     match name.removeprefix(CONTROL_PREFIX):
-        case "cancel":
-            return Cancel(_text(command, "command_id"))
         case "drain":
             return Drain(draining=True)
         case "undrain":
@@ -139,7 +173,22 @@ def order_of(command: Command) -> Order | None:
             return Offer(_text(command, "capability"), version, offered=verb == "offer")
         case "cleanup":
             return None
+        case "cancel" | "reconcile" | "evidence" as verb:
+            return _about_one(command, verb)
     raise _malformed(f"there is no order {name!r}")
+
+
+def _about_one(command: Command, verb: str) -> Order:
+    """Read an order about a single command."""
+    target = _text(command, "command_id")
+    if verb == "cancel":
+        return Cancel(target)
+    if verb == "reconcile":
+        return Reconcile(target, _answer(command))
+    said = command.payload.get("said")
+    if not isinstance(said, dict):
+        raise _malformed(f"{command.capability} needs said, an object")
+    return LateAnswer(target, said)
 
 
 def is_control(command: Command) -> bool:
@@ -152,6 +201,13 @@ def _text(command: Command, key: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise _malformed(f"{command.capability} needs {key}, a text")
     return value
+
+
+def _answer(command: Command) -> Answer:
+    try:
+        return Answer(_text(command, "answer"))
+    except ValueError:
+        raise _malformed(f"answer is none of {', '.join(Answer)}") from None
 
 
 def _count(command: Command, key: str, *, least: int) -> int:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from worker_under_test.domain.event import AttemptEvent
     from worker_under_test.domain.json_value import JsonObject
     from worker_under_test.domain.progress import Checkpoint, Progress
-    from worker_under_test.domain.recovery import RecoveryPolicy
+    from worker_under_test.domain.recovery import Proposal, RecoveryPolicy
 
 
 class ProgressReporter(Protocol):
@@ -22,6 +22,10 @@ class ProgressReporter(Protocol):
     @property
     def checkpoint(self) -> Checkpoint | None:
         """The last checkpoint: what was recorded, which proves nothing of the outside."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether an order cancelled the command; otherwise it is the worker that ends."""
 
     async def __call__(self, progress: Progress, evidence: JsonObject | None = None) -> None:
         """Save a checkpoint, then send a heartbeat (CAP-06, CAP-07).
@@ -50,8 +54,22 @@ class Capability(Protocol):
     def policy(self) -> RecoveryPolicy:
         """How an interrupted attempt is continued."""
 
+    def recover(self, command: Command, checkpoint: Checkpoint | None) -> Proposal:
+        """Say what is done with an attempt at a command that had begun (REC-02, REC-13).
+
+        Asked at a restart, before anything is done; only the saved evidence may be looked at. What
+        `execute` then finds outside is the capability's to judge.
+
+        Args:
+            command: The command.
+            checkpoint: The attempt's last checkpoint, or None if it never saved one.
+
+        Returns:
+            The proposal; evidence that cannot be understood asks for the stricter rule (REC-16).
+        """
+
     async def execute(self, command: Command, reporter: ProgressReporter) -> AttemptEvent | None:
-        """Do the work.
+        """Do the work, or go on with it: the reporter knows the checkpoint of an earlier life.
 
         Args:
             command: The command.
@@ -76,6 +94,14 @@ class CapabilityExecutor(Protocol):
 
         Returns:
             The policy, or None if its capability and version are not installed.
+        """
+
+    def recover(self, command: Command, checkpoint: Checkpoint | None) -> Proposal:
+        """Say what is done with an attempt that had begun; see `Capability.recover`.
+
+        Args:
+            command: The command; its capability and version are installed.
+            checkpoint: The attempt's last checkpoint, or None.
         """
 
     async def execute(self, command: Command, reporter: ProgressReporter) -> AttemptEvent | None:

@@ -69,6 +69,29 @@ class FileSpace(Protocol):
             data: Its content.
         """
 
+    async def extend_temp(self, files: ArtifactSet, name: str, offset: int, data: bytes) -> None:
+        """Write a piece of a part at its temporary path, cut off what lies behind, and sync.
+
+        Args:
+            files: The set.
+            name: Name of the part.
+            offset: Where the piece begins; 0 makes the part anew.
+            data: The piece.
+        """
+
+    async def read_temp(self, files: ArtifactSet, name: str, offset: int, size: int) -> bytes:
+        """Read a piece of what stands at a part's temporary path.
+
+        Args:
+            files: The set.
+            name: Name of the part.
+            offset: Where the piece begins.
+            size: How long it is.
+
+        Returns:
+            As much of it as there is; nothing, if there is no such file.
+        """
+
     async def keep_temp(self, files: ArtifactSet, name: str) -> None:
         """Force a part to disk that an earlier life left at its temporary path.
 

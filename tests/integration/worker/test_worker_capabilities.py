@@ -10,6 +10,7 @@ import pytest
 
 import harness.points
 from worker_under_test.adapters.local_file_space import LocalFileSpace
+from worker_under_test.adapters.system_clock import SystemClock
 from worker_under_test.capabilities.compute import Compute
 from worker_under_test.capabilities.export import Export
 from worker_under_test.capabilities.registry import CapabilityRegistry
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from worker_under_test.domain.json_value import JsonObject, JsonValue
     from worker_under_test.domain.progress import Checkpoint, Progress
+    from worker_under_test.ports.remote import Reply
 
 PARTS = {"a.txt": "alpha " * 100, "b.txt": "", "c.txt": "über"}
 
@@ -32,6 +34,7 @@ class Reports:
     """A `ProgressReporter` that remembers."""
 
     attempt_id = "attempt-1"
+    cancelled = False
     checkpoint: Checkpoint | None = None
 
     def __init__(self) -> None:
@@ -40,6 +43,14 @@ class Reports:
     async def __call__(self, progress: Progress, evidence: JsonObject | None = None) -> None:
         """Remember a report."""
         self.made.append((progress, evidence))
+
+
+class NoRemote:
+    """A `Remote` that nothing may use."""
+
+    async def request(self, method: str, path: str, **given: object) -> Reply:
+        """Refuse to be used."""
+        raise AssertionError(path)
 
 
 class CrashError(BaseException):
@@ -73,8 +84,8 @@ def test_compute_gives_one_output_for_one_input() -> None:
     async def run() -> None:
         command = Command("c1", "compute", 1, {"seed": "s", "rounds": 3})
         reports = Reports()
-        event = await Compute().execute(command, reports)
-        assert event == await Compute().execute(command, Reports())
+        event = await Compute(NoRemote(), SystemClock()).execute(command, reports)
+        assert event == await Compute(NoRemote(), SystemClock()).execute(command, Reports())
         value = b"s"
         for _ in range(3):
             value = hashlib.sha256(value).digest()
@@ -92,13 +103,19 @@ def test_compute_gives_one_output_for_one_input() -> None:
 def test_compute_refuses_what_it_cannot_read(payload: dict[str, JsonValue]) -> None:
     """ATT-08: of kind invalid."""
     with pytest.raises(DomainError) as refusal:
-        asyncio.run(Compute().execute(Command("c1", "compute", 1, payload), Reports()))
+        asyncio.run(
+            Compute(NoRemote(), SystemClock()).execute(
+                Command("c1", "compute", 1, payload), Reports()
+            )
+        )
     assert refusal.value.kind is Kind.INVALID
 
 
 def test_the_registry_dispatches_by_name_and_version(tmp_path: Path) -> None:
     """CAP-02, REC-02, REC-15: an unknown name and a wrong version are not executed."""
-    registry = CapabilityRegistry(Compute(), Export(LocalFileSpace(tmp_path)))
+    registry = CapabilityRegistry(
+        Compute(NoRemote(), SystemClock()), Export(LocalFileSpace(tmp_path))
+    )
     assert registry.policy_of(Command("c", "compute", 1, {})) is RecoveryPolicy.RECOMPUTE
     assert registry.policy_of(export_command()) is RecoveryPolicy.RESUME
     for command in (Command("c", "compute", 2, {}), Command("c", "other", 1, {})):

@@ -35,6 +35,7 @@ class SilentReporter:
     """A reporter that keeps nothing."""
 
     attempt_id = "cleanup"
+    cancelled = False
     checkpoint = None
 
     async def __call__(self, progress: Progress, evidence: JsonObject | None = None) -> None:

@@ -76,11 +76,14 @@ KINDS = {
 }
 ASKED = len(KINDS) - 1
 SOURCE = Path(main.__file__).parent
+OF_OTHER_WORK = ("artifact.extend.", "process.", "tree.")
+"""Labels of adapters that the commands here do not use; the scenarios of the capabilities do."""
 LABELS = sorted(
     label
     for path in SOURCE.rglob("*.py")
-    if "checkpoint" not in path.parts and not path.name.startswith("workflow")
+    if not {"checkpoint", "capabilities"} & set(path.parts)
     for label in re.findall(r'crash_point\(\s*"([a-z._]+)"', path.read_text(encoding="utf-8"))
+    if not label.startswith(OF_OTHER_WORK)
 )
 RECOVERY = ("recovery.decide.before", "recovery.decide.after")
 DEADLINE_S = 20

@@ -19,7 +19,7 @@ from worker_under_test.domain.errors import (
 )
 from worker_under_test.domain.event import AttemptEvent, EventKind
 from worker_under_test.domain.progress import Progress
-from worker_under_test.domain.recovery import Decision, RecoveryPolicy, decide
+from worker_under_test.domain.recovery import Decision, Proposal, RecoveryPolicy, decide
 from worker_under_test.domain.registration import NodeInventory, Registration
 
 AUTH = (Kind.UNAUTHENTICATED, Kind.FORBIDDEN)
@@ -171,8 +171,15 @@ def test_progress_at_its_bounds_is_accepted() -> None:
 def test_the_decision_follows_the_policy(
     state: AttemptState, policy: RecoveryPolicy | None, decision: Decision
 ) -> None:
-    """REC-01, REC-02, REC-14, REC-15: one table, no default of running it again."""
-    assert decide(state, policy)[0] is decision
+    """REC-01, REC-02, REC-14, REC-15: the capability is asked, and only about what had begun."""
+    asked = []
+
+    def propose() -> Proposal:
+        asked.append(policy)
+        return Proposal(decision, "so it is declared")
+
+    assert decide(state, policy, propose).decision is decision
+    assert bool(asked) == (state is not AttemptState.PENDING and policy is not None)
 
 
 @pytest.mark.parametrize(

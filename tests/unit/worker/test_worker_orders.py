@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +16,13 @@ from worker_under_test.domain.command import Command
 from worker_under_test.domain.errors import DomainError, Kind
 from worker_under_test.domain.event import AttemptEvent, EventKind
 from worker_under_test.domain.order import Cancel, Directives, Drain, Limit, Offer, order_of
-from worker_under_test.domain.recovery import Decision, RecoveryPolicy, decide, end_of_cancel
+from worker_under_test.domain.recovery import (
+    Decision,
+    Proposal,
+    RecoveryPolicy,
+    decide,
+    end_of_cancel,
+)
 from worker_under_test.domain.registration import NodeInventory
 
 if TYPE_CHECKING:
@@ -183,7 +190,8 @@ def test_a_restart_honours_a_saved_cancel(
     state: AttemptState, policy: RecoveryPolicy | None, decision: Decision
 ) -> None:
     """ADM-08, ADM-10, CP-K5: but never calls cancelled what may have had an effect outside."""
-    assert decide(state, policy, cancelled=True)[0] is decision
+    propose = partial(Proposal, Decision.RESUME, "")
+    assert decide(state, policy, propose, cancelled=True).decision is decision
     assert end_of_cancel(None) is EventKind.UNKNOWN
 
 

@@ -15,6 +15,7 @@ from worker_doubles import (
     CountedIds,
     FakeCapabilities,
     FakeControl,
+    FakeRemote,
     FakeStream,
     Observed,
     VirtualClock,
@@ -235,6 +236,7 @@ class NullReporter:
     """A reporter that keeps nothing."""
 
     attempt_id = "a1"
+    cancelled = False
     checkpoint = None
 
     async def __call__(self, progress: Progress, evidence: object = None) -> None:
@@ -243,7 +245,10 @@ class NullReporter:
 
 @pytest.mark.parametrize(
     ("make", "name"),
-    [(lambda: FakeCapabilities([]), "work"), (lambda: CapabilityRegistry(Compute()), "compute")],
+    [
+        (lambda: FakeCapabilities([]), "work"),
+        (lambda: CapabilityRegistry(Compute(FakeRemote(), VirtualClock())), "compute"),
+    ],
 )
 def test_capabilities_are_found_by_name_and_version(
     make: Callable[[], CapabilityExecutor], name: str

@@ -13,7 +13,16 @@ from worker_under_test.domain.attempt import Attempt, AttemptState
 from worker_under_test.domain.command import Command
 from worker_under_test.domain.errors import DomainError
 from worker_under_test.domain.event import Event, EventKind
-from worker_under_test.domain.order import Cancel, Directives, Drain, Limit, Offer
+from worker_under_test.domain.order import (
+    Answer,
+    Cancel,
+    Directives,
+    Drain,
+    LateAnswer,
+    Limit,
+    Offer,
+    Reconcile,
+)
 from worker_under_test.domain.progress import Checkpoint
 from worker_under_test.domain.recovery import Decision, RecoveryDecision
 from worker_under_test.ports.local_store import Acceptance, Remaining, Standing, Started
@@ -141,6 +150,36 @@ async def cancels(store: LocalStore) -> None:
     assert await cancel("c1", "x4") == {"target": "c1", "found": "CANCELLED"}
 
 
+async def reconciles(store: LocalStore) -> None:
+    """UNK-05..UNK-07, DRN-07, CLN-01: settled by the first answer; evidence settles nothing."""
+
+    async def said(name: str, each: Order, verb: str) -> object:
+        await store.accept_order(order(verb, name), each, f"a-{name}", f"e-{name}")
+        return (await store.unreported())[-1].body
+
+    await store.accept(C1, "a1")
+    await store.accept(C2, "a2")
+    await store.start("a1", acknowledged=True)
+    early = await said("r0", Reconcile("c1", Answer.CONFIRMED_DONE), "reconcile")
+    assert early == {"target": "c1", "found": "RUNNING", "settled": None}
+    await store.finish(ended(1, EventKind.UNKNOWN), ())
+    await store.mark_reported(ended(1, EventKind.UNKNOWN))
+    late = await said("l1", LateAnswer("c1", {"sent": True}), "evidence")
+    assert late == {"target": "c1", "found": "UNKNOWN"}
+    nobody = await said("l2", LateAnswer("c9", {"sent": True}), "evidence")
+    assert nobody == {"target": "c9", "found": "none"}
+    assert (await store.remaining()).unknown == ("c1",)
+    assert "c1" in await store.commands_of_value()
+    for name, answer in (("r1", Answer.CONFIRMED_NOT_DONE), ("r2", Answer.ABANDON)):
+        told = await said(name, Reconcile("c1", answer), "reconcile")
+        assert told == {"target": "c1", "found": "UNKNOWN", "settled": "confirmed_not_done"}
+    assert (await store.remaining()).unknown == ()
+    assert "c1" not in await store.commands_of_value()
+    assert [each.attempt.command.command_id for each in await store.unfinished()] == ["c2"]
+    with pytest.raises(DomainError):
+        await store.start("a1", acknowledged=True)
+
+
 async def is_drained(store: LocalStore) -> None:
     """DRN-07: open attempts and unsent events keep it from being so; unknown ones are named."""
     assert (await store.remaining()).drained
@@ -168,7 +207,9 @@ def on_sqlite(root: Path) -> LocalStore:
 
 
 @pytest.mark.parametrize("make", [in_memory, on_sqlite])
-@pytest.mark.parametrize("body", [accepts, runs, reports, recovers, obeys, cancels, is_drained])
+@pytest.mark.parametrize(
+    "body", [accepts, runs, reports, recovers, obeys, cancels, reconciles, is_drained]
+)
 def test_a_store_keeps_the_contract(
     tmp_path: Path,
     make: Callable[[Path], LocalStore],

@@ -91,6 +91,7 @@ class Reports:
 
     attempt_id = "attempt-1"
     checkpoint: Checkpoint | None = None
+    cancelled = False
 
     def __init__(self) -> None:
         self.made: list[tuple[Progress, JsonObject]] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import json
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -25,17 +26,18 @@ from worker_under_test.domain.attempt import (
 from worker_under_test.domain.command import Command
 from worker_under_test.domain.errors import DeliveryError, DomainError, Kind
 from worker_under_test.domain.event import FINAL_STATE, AttemptEvent, Event, EventKind
-from worker_under_test.domain.order import Cancel, Directives, is_control
-from worker_under_test.domain.recovery import RecoveryPolicy
+from worker_under_test.domain.order import Cancel, Directives, LateAnswer, Reconcile, is_control
+from worker_under_test.domain.recovery import Decision, Proposal, RecoveryPolicy
 from worker_under_test.domain.registration import Life, NodeInventory, Session
 from worker_under_test.ports.bundle import Ports
 from worker_under_test.ports.local_store import Acceptance, Accepted, Remaining, Standing, Started
+from worker_under_test.ports.remote import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from worker_under_test.domain.artifact import Artifact
-    from worker_under_test.domain.json_value import JsonValue
+    from worker_under_test.domain.json_value import JsonObject, JsonValue
     from worker_under_test.domain.order import Order
     from worker_under_test.domain.progress import Checkpoint, Progress
     from worker_under_test.domain.recovery import RecoveryDecision
@@ -102,6 +104,8 @@ class MemoryStore:
         self.acknowledged: list[str] = []
         self.orders = Directives()
         self.cancels: set[str] = set()
+        self.reconciled: dict[str, str] = {}
+        self.late_answers: list[LateAnswer] = []
 
     async def open(self) -> None:
         """Note the call."""
@@ -142,6 +146,16 @@ class MemoryStore:
             if found in UNFINISHED:
                 self.cancels.add(order.target)
             body = {"target": order.target, "found": found}
+        if isinstance(order, Reconcile | LateAnswer):
+            _, target = self.commands.get(order.target, (None, ""))
+            found = self.states[target].value if target else "none"
+            body = {"target": order.target, "found": found}
+            if isinstance(order, Reconcile):
+                if found == AttemptState.UNKNOWN:
+                    self.reconciled.setdefault(order.target, order.answer.value)
+                body["settled"] = self.reconciled.get(order.target)
+            elif target:
+                self.late_answers.append(order)
         self.orders = self.orders.after(order)
         self.put(Attempt(attempt_id, command), AttemptState.SUCCEEDED)
         self.events.append(
@@ -163,7 +177,12 @@ class MemoryStore:
 
     async def remaining(self) -> Remaining:
         """Count what is left."""
-        unknown = [k for k, s in self.states.items() if s is AttemptState.UNKNOWN]
+        unknown = [
+            key
+            for key, state in self.states.items()
+            if state is AttemptState.UNKNOWN
+            and self.attempts[key].command.command_id not in self.reconciled
+        ]
         return Remaining(
             sum(state in UNFINISHED for state in self.states.values()),
             len([event for event in self.events if event.event_id not in self.reported]),
@@ -176,7 +195,10 @@ class MemoryStore:
         held = {
             self.attempts[k].command.command_id for k, s in self.states.items() if s in of_value
         }
-        return frozenset(held | {event.command_id for event in await self.unreported()})
+        return frozenset(
+            (held - self.reconciled.keys())
+            | {event.command_id for event in await self.unreported()}
+        )
 
     def put(self, attempt: Attempt, state: AttemptState) -> None:
         """Put an attempt there as an earlier life would have left it."""
@@ -337,10 +359,51 @@ class FakeCapabilities:
         """Return the policy of an installed capability."""
         return self.policies.get(command.capability)
 
+    def recover(self, command: Command, checkpoint: Checkpoint | None) -> Proposal:
+        """Propose what the policy is called."""
+        return Proposal(Decision(self.policies[command.capability].value), "so it is declared")
+
     async def execute(self, command: Command, reporter: ProgressReporter) -> AttemptEvent | None:
         """Do the test's work."""
         self.faults.call("execute", command.command_id)
         return await self.work(command, reporter)
+
+
+class FakeRemote:
+    """A `Remote` whose answers a test gives, by method and path without query."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str, JsonObject | None]] = []
+        self.answers: dict[tuple[str, str], deque[Reply | Exception]] = {}
+
+    def answer(self, method: str, path: str, *replies: Reply | Exception | JsonObject) -> None:
+        """Plan the next answers; the last one is given for ever."""
+        planned = self.answers.setdefault((method, path), deque())
+        for each in replies:
+            if isinstance(each, Reply | Exception):
+                planned.append(each)
+            else:
+                planned.append(Reply(200, json.dumps(each).encode()))
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: JsonObject | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Give the next answer."""
+        self.asked.append((method, path, body))
+        planned = self.answers[method, path.partition("?")[0]]
+        given = planned.popleft() if len(planned) > 1 else planned[0]
+        if isinstance(given, Exception):
+            raise given
+        return given
+
+    def times(self, method: str, path: str) -> int:
+        """Count the requests made."""
+        return sum((m, p.partition("?")[0]) == (method, path) for m, p, _ in self.asked)
 
 
 class CountedIds:

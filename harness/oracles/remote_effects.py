@@ -1,0 +1,88 @@
+"""Remote effects: what services outside did for a command, by their own books."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from harness.oracles.oracle import Finding, broken_if
+from harness.world.facts import ENDING_KINDS, read_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.oracles.books import BookReader
+    from harness.oracles.oracle import Evidence
+
+EffectReader: TypeAlias = Callable[[Path], tuple[str, ...]]
+"""Reads from a world's directory which commands had an effect: each once for each effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneEffectPerCommand:
+    """A command has at most one effect outside, and one that succeeded has exactly one (INV-3).
+
+    Judged by the command, not by the identity that the worker gave its request: a worker that
+    makes a new identity must not get away with it.
+
+    Attributes:
+        effects: Reader of the effects.
+        about: Tells by its id whether a command has such effects.
+    """
+
+    effects: EffectReader
+    about: Callable[[str], bool]
+    name: str = "one-effect-per-command"
+    promise: str = "a command has at most one effect outside, and exactly one if it succeeded"
+
+    def check(self, evidence: Evidence) -> Finding:
+        """Count the effects of each command at the very end."""
+        counts = Counter(evidence.final.read(self.effects, evidence.final.world_dir))
+        facts = evidence.final.read(read_facts, evidence.final.world_dir)
+        ends = {e.command_id: e.kind for e in facts.events if e.kind in ENDING_KINDS}
+        return broken_if(self._faults(counts, ends))
+
+    def _faults(self, counts: Counter[str], ends: dict[str, str]) -> Iterator[str]:
+        for command_id, count in sorted(counts.items()):
+            if count > 1:
+                yield f"command {command_id!r} had {count} effects"
+        for command_id, kind in sorted(ends.items()):
+            if kind == "succeeded" and self.about(command_id) and not counts[command_id]:
+                yield f"command {command_id!r} succeeded and had no effect"
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownLeftAlone:
+    """A command whose outcome is unknown causes no effect any more (INV-10, UNK-05).
+
+    Attributes:
+        read_books: Reader of the worker's books.
+        effects: Reader of the effects.
+    """
+
+    read_books: BookReader
+    effects: EffectReader
+    name: str = "unknown-left-alone"
+    promise: str = "a command whose outcome is unknown stays so and causes no further effect"
+
+    def check(self, evidence: Evidence) -> Finding:
+        """Compare each image with every later one."""
+        return broken_if(dict.fromkeys(self._faults(evidence)))
+
+    def _faults(self, evidence: Evidence) -> Iterator[str]:
+        unknown: dict[str, int] = {}
+        for when, image in evidence.images:
+            counts = Counter(image.read(self.effects, image.world_dir))
+            books = image.read(self.read_books, image.worker_dir)
+            states = {row.command_id: row.state for row in books.attempts}
+            for command_id, count in unknown.items():
+                if counts[command_id] != count:
+                    yield f"{when}: command {command_id!r} is unknown and had an effect since"
+                if states.get(command_id) != "UNKNOWN":
+                    yield f"{when}: command {command_id!r} was unknown and is no longer"
+            for command_id, state in states.items():
+                if state == "UNKNOWN":
+                    unknown.setdefault(command_id, counts[command_id])

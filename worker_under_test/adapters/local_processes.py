@@ -1,0 +1,244 @@
+"""Child processes of this machine: found by their token, known by pid, start time and boot."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import select
+import signal
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from worker_under_test.ports.processes import ProcessIdentity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOKEN_VARIABLE = "WORKER_PROCESS_TOKEN"  # noqa: S105 - the name of a variable
+"""Carries the token in a child's environment."""
+
+_PROC = Path("/proc")
+_ZOMBIES = frozenset("ZX")
+_AFTER_STATE = 19
+"""Fields of /proc/PID/stat between the state and the start time (proc(5))."""
+
+# Runs the program, then leaves its exit code under a name that is there only when it is whole.
+_KEEPER = """
+"$@" >output 2>&1
+code=$?
+printf '%s' "$code" >exit.tmp && sync exit.tmp && mv exit.tmp exit && sync .
+exit "$code"
+"""
+
+SHOWN_BYTES = 2000
+DYING_MS = 5000
+_TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+
+
+class LocalProcesses:
+    """A `Processes` on Linux.
+
+    Each child has a directory, named by its token: it works there, and ``output`` and ``exit`` are
+    left there. A keeper, a shell, runs the program and writes its exit code, so that the result is
+    kept whoever is alive to see it.
+
+    Args:
+        root: Directory of the children's directories.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._children: dict[int, subprocess.Popen[bytes]] = {}
+
+    def directory(self, token: str) -> Path:
+        """Return the directory of a child.
+
+        Args:
+            token: Its token.
+
+        Raises:
+            ValueError: The token cannot name a directory.
+        """
+        if not _TOKEN.fullmatch(token):
+            raise ValueError(f"not a token: {token!r}")
+        return self._root / token
+
+    async def prepare(self, token: str) -> None:
+        """Make the directory and force it to disk."""
+        await asyncio.to_thread(self._prepare, self.directory(token))
+
+    def _prepare(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        for each in (self._root, self._root.parent):
+            held = os.open(each, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(held)
+            finally:
+                os.close(held)
+
+    async def prepared(self, token: str) -> bool:
+        """Look for the directory."""
+        return await asyncio.to_thread(self.directory(token).is_dir)
+
+    async def spawn(self, token: str, argv: list[str]) -> ProcessIdentity:
+        """Start a child in a session of its own, so that it outlives the worker's terminal."""
+        return await asyncio.to_thread(self._spawn, token, argv)
+
+    def _spawn(self, token: str, argv: list[str]) -> ProcessIdentity:
+        child = subprocess.Popen(  # noqa: S603 - what to run is the command's to say
+            ["/bin/sh", "-c", _KEEPER, "keeper", *argv],
+            cwd=self.directory(token),
+            env={**os.environ, TOKEN_VARIABLE: token},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._children[child.pid] = child
+        identity = _identity(child.pid)
+        # A child that has not been waited for keeps its entry, so it cannot be gone.
+        return identity or ProcessIdentity(child.pid, 0, boot_id())
+
+    async def find(self, token: str) -> ProcessIdentity | None:
+        """Look through the processes that we may look at."""
+        return await asyncio.to_thread(self._find, token)
+
+    def _find(self, token: str) -> ProcessIdentity | None:
+        keepers = [each for each in carriers(token) if self._is_keeper(each.pid)]
+        return min(keepers, key=lambda each: each.start_time, default=None)
+
+    def _is_keeper(self, pid: int) -> bool:
+        # The program carries the token as well, for its keeper's environment is its own.
+        try:
+            argv = (_PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return False
+        return argv[1:4] == [b"-c", _KEEPER.encode(), b"keeper"]
+
+    async def wait(self, identity: ProcessIdentity) -> None:
+        """Wait for the end by a pidfd, taken before the identity is compared."""
+        loop = asyncio.get_running_loop()
+        ended = loop.create_future()
+        try:
+            held = os.pidfd_open(identity.pid)
+        except ProcessLookupError:
+            return
+        try:
+            # Not in a thread: a worker that is told to stop must not wait for the child.
+            if is_alive(identity):
+                loop.add_reader(held, _set, ended)
+                await ended
+        finally:
+            loop.remove_reader(held)
+            os.close(held)
+        child = self._children.pop(identity.pid, None)
+        if child is not None:
+            child.wait()
+
+    async def result(self, token: str) -> int | None:
+        """Read the exit file; it is whole or not there."""
+        try:
+            text = await asyncio.to_thread((self.directory(token) / "exit").read_text)
+        except FileNotFoundError:
+            return None
+        return int(text) if text.isdecimal() else None
+
+    async def output(self, token: str) -> str:
+        """Read the end of the output."""
+        try:
+            data = await asyncio.to_thread((self.directory(token) / "output").read_bytes)
+        except FileNotFoundError:
+            return ""
+        return data[-SHOWN_BYTES:].decode(errors="replace")
+
+    async def end(self, identity: ProcessIdentity, token: str) -> bool:
+        """Kill the child's session, if identity and token are both right."""
+        return await asyncio.to_thread(self._end, identity, token)
+
+    def _end(self, identity: ProcessIdentity, token: str) -> bool:
+        try:
+            held = os.pidfd_open(identity.pid)
+        except ProcessLookupError:
+            return False
+        try:
+            # Compared while the pidfd is held: what is signalled is what was compared.
+            if not is_alive(identity) or identity not in list(carriers(token)):
+                return False
+            for each in carriers(token):
+                if each.pid != identity.pid:
+                    _signal(each)
+            signal.pidfd_send_signal(held, signal.SIGKILL)
+            # It is over when this returns; nothing can hold a killed process up for long.
+            poll = select.poll()
+            poll.register(held, select.POLLIN)
+            poll.poll(DYING_MS)
+            return True
+        finally:
+            os.close(held)
+
+
+def boot_id() -> str:
+    """Return the kernel's name for this boot."""
+    return (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def is_alive(identity: ProcessIdentity) -> bool:
+    """Tell whether a process is alive: it and no other under its pid (PRC-03).
+
+    Args:
+        identity: The process.
+    """
+    return _identity(identity.pid) == identity
+
+
+def _identity(pid: int) -> ProcessIdentity | None:
+    """Return the identity of a living process; a zombie is not alive."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The name is in parentheses and may hold anything.
+    state, *rest = text.rpartition(")")[2].split()
+    if state in _ZOMBIES:
+        return None
+    return ProcessIdentity(pid, int(rest[_AFTER_STATE - 1]), boot_id())
+
+
+def carriers(token: str) -> Iterator[ProcessIdentity]:
+    """Give every living process of this user whose environment has a token.
+
+    Args:
+        token: The token.
+    """
+    wanted = f"{TOKEN_VARIABLE}={token}".encode()
+    for entry in sorted(_PROC.iterdir()):
+        if not entry.name.isdecimal():
+            continue
+        try:
+            if entry.stat().st_uid != os.getuid():
+                continue
+            environment = (entry / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        identity = _identity(int(entry.name)) if wanted in environment else None
+        if identity is not None:
+            yield identity
+
+
+def _set(ended: asyncio.Future[None]) -> None:
+    if not ended.done():
+        ended.set_result(None)
+
+
+def _signal(identity: ProcessIdentity) -> None:
+    try:
+        held = os.pidfd_open(identity.pid)
+    except ProcessLookupError:
+        return
+    try:
+        if is_alive(identity):
+            signal.pidfd_send_signal(held, signal.SIGKILL)
+    finally:
+        os.close(held)
