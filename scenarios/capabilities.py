@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 import random
+import select
 import signal
 import zipfile
 from functools import cache, partial
@@ -270,8 +271,17 @@ def kill_children(worker_dir: Path, incarnation: int) -> None:
     processes = worker_dir / "processes"
     tokens = [path.name for path in processes.iterdir()] if processes.is_dir() else []
     for token in tokens if incarnation == DAMAGED_LIFE else ():
-        for identity in carriers(token):
-            os.kill(identity.pid, signal.SIGKILL)
+        # The keeper first: it would tell how its program ended.
+        for identity in sorted(carriers(token), key=lambda each: (each.start_time, each.pid)):
+            try:
+                held = os.pidfd_open(identity.pid)
+            except ProcessLookupError:
+                continue
+            signal.pidfd_send_signal(held, signal.SIGKILL)
+            dead = select.poll()
+            dead.register(held, select.POLLIN)
+            dead.poll()
+            os.close(held)
 
 
 COMMAND_KILLED = capability_scenario(

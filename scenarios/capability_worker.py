@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -53,9 +54,9 @@ class WatchedProcesses(LocalProcesses):
         return identity
 
     async def wait(self, identity: ProcessIdentity) -> None:
-        """Let the children go on, and wait for one."""
-        for directory in self._root.iterdir():
-            (directory / "go").touch()
+        """Let a child go on, and wait for it; the others stand where they are."""
+        with suppress(FileNotFoundError):  # It is over already.
+            (Path(f"/proc/{identity.pid}/cwd").readlink() / "go").touch()  # noqa: ASYNC240
         await super().wait(identity)
 
 

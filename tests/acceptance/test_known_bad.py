@@ -16,6 +16,8 @@ if TYPE_CHECKING:
         ("ack-before-save", "boxes-agree", "ack.send.after=kill"),
         ("reported-before-sent", "boxes-agree", "event.mark.after=kill"),
         ("written-in-place", "artifacts-whole", "artifact.write.mid=kill"),
+        ("running-is-the-only-guard", "one-effect-per-command", "render.create.after=kill"),
+        ("not-ours-so-not-running", "one-effect-per-command", "process.wait.before=kill"),
     ],
 )
 def test_known_bad_worker_is_broken_by_its_oracle_and_reproduces(

@@ -25,7 +25,13 @@ _AFTER_STATE = 19
 """Fields of /proc/PID/stat between the state and the start time (proc(5))."""
 
 # Runs the program, then leaves its exit code under a name that is there only when it is whole.
+# It says first that it has begun: before that its environment may not be there to be read. Nobody
+# may be left to hear it.
 _KEEPER = """
+trap '' PIPE
+echo 2>/dev/null
+trap - PIPE
+exec >/dev/null
 "$@" >output 2>&1
 code=$?
 printf '%s' "$code" >exit.tmp && sync exit.tmp && mv exit.tmp exit && sync .
@@ -92,11 +98,14 @@ class LocalProcesses:
             cwd=self.directory(token),
             env={**os.environ, TOKEN_VARIABLE: token},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
         self._children[child.pid] = child
+        if child.stdout is not None:
+            with child.stdout as begun:
+                begun.read(1)
         identity = _identity(child.pid)
         # A child that has not been waited for keeps its entry, so it cannot be gone.
         return identity or ProcessIdentity(child.pid, 0, boot_id())

@@ -1,0 +1,142 @@
+"""Oracles of remote effects, inputs, trees and places."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from harness_doubles import Scene, facts
+
+from harness.oracles.books import AttemptRow, Books, OutboxRow
+from harness.oracles.inputs import InputKept, OneVersion
+from harness.oracles.oracle import Answer
+from harness.oracles.remote_effects import OneEffectPerCommand, UnknownLeftAlone
+from harness.oracles.trees import NothingOutside, TreesWhole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.workload import Command
+    from harness.workspace import Image
+
+UNKNOWN = AttemptRow("a1", "c1", "notify/1", "UNKNOWN", has_result=True)
+RESULT = OutboxRow("e1", "a1", "c1", "succeeded", '{"input": "one"}', reported=True)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """Give an experiment in which nothing happened."""
+    scene = Scene(tmp_path)
+    scene.put_facts(facts(delivered=["c1"]))
+    return scene
+
+
+def effects(world_dir: Path) -> tuple[str, ...]:
+    """Read the effects that a test put into a world."""
+    path = world_dir / "effects.txt"
+    return tuple(path.read_text(encoding="utf-8").split()) if path.exists() else ()
+
+
+def put_effects(text: str, *images: Image) -> None:
+    """Put effects into worlds."""
+    for image in images:
+        image.world_dir.mkdir(exist_ok=True)
+        (image.world_dir / "effects.txt").write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("happened", "end", "fact"),
+    [
+        ("c1", "succeeded", None),
+        ("", "unknown", None),
+        ("c1", "unknown", None),
+        ("", "failed", None),
+        ("c1 c1", "succeeded", "command 'c1' had 2 effects"),
+        ("c1 c1", "unknown", "command 'c1' had 2 effects"),
+        ("", "succeeded", "command 'c1' succeeded and had no effect"),
+    ],
+)
+def test_a_command_has_one_effect(scene: Scene, happened: str, end: str, fact: str | None) -> None:
+    """INV-3, UNK-04: at most one, and one if it succeeded, whatever identity it came under."""
+    put_effects(happened, scene.final)
+    seen = facts(delivered=["c1"], acked=["c1"], events=[("e1", "c1", "a1", end)])
+    scene.put_facts(seen, scene.final)
+    finding = OneEffectPerCommand(effects, lambda name: name == "c1").check(scene.evidence())
+    assert finding.evidence == (() if fact is None else (fact,))
+
+
+def test_an_unknown_command_that_acts_or_changes_is_found(scene: Scene) -> None:
+    """INV-10, UNK-05: an effect after it was unknown, and another state."""
+    oracle = UnknownLeftAlone(scene.read_books, effects)
+    put_effects("c1", *scene.every)
+    scene.put_books(Books(1, attempts=(UNKNOWN,)))
+    assert oracle.check(scene.evidence()).answer is Answer.HOLDS
+    fresh = Scene(scene.path / "again", books={})
+    put_effects("c1", fresh.crash, fresh.settled, fresh.unchanged)
+    put_effects("c1 c1", fresh.final)
+    fresh.put_books(Books(1, attempts=(UNKNOWN,)))
+    fresh.put_books(Books(1, attempts=(replace(UNKNOWN, state="SUCCEEDED"),)), fresh.final)
+    found = UnknownLeftAlone(fresh.read_books, effects).check(fresh.evidence())
+    assert found.evidence == (
+        "at the end: command 'c1' is unknown and had an effect since",
+        "at the end: command 'c1' was unknown and is no longer",
+    )
+
+
+@pytest.mark.parametrize(("began", "broken"), [("one", False), ("two", True), (None, False)])
+def test_a_result_of_another_input_is_found(
+    scene: Scene, began: str | None, *, broken: bool
+) -> None:
+    """REC-03: the evidence of any image counts."""
+    evidence = f'{{"input": "{began}"}}' if began else ""
+    running = AttemptRow("a1", "c1", "compute/1", "RUNNING", has_result=False, evidence=evidence)
+    scene.put_books(Books(1, attempts=(running,)), scene.crash)
+    scene.put_books(Books(1, outbox=(RESULT,)), scene.settled, scene.unchanged, scene.final)
+    finding = InputKept(scene.read_books).check(scene.evidence())
+    assert (finding.answer is Answer.BROKEN) == broken
+
+
+def put_files(image: Image, *names: str) -> None:
+    """Put files into the artifacts of an image."""
+    for name in names:
+        path = image.worker_dir / "files" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name, encoding="utf-8")
+
+
+def test_a_mixture_of_versions_is_found(scene: Scene) -> None:
+    """REC-08: and a temporary file may be one."""
+    known = frozenset({hashlib.sha256(b"good").hexdigest()})
+    oracle = OneVersion("files", known, lambda path: path.endswith(".tmp"))
+    put_files(scene.final, "good", "half.tmp")
+    assert oracle.check(scene.evidence()).answer is Answer.HOLDS
+    put_files(scene.settled, "mixed")
+    found = oracle.check(scene.evidence())
+    assert found.evidence == ("at rest: file 'mixed' is no version of its source",)
+
+
+def expected(_command: Command) -> dict[str, str]:
+    """Return the files of the one command."""
+    return {"c1/a": "", "c1/b": ""}
+
+
+def test_a_part_of_a_tree_is_found(scene: Scene) -> None:
+    """ZIP-03: all or none, at every image."""
+    put_files(scene.final, "c1/a", "c1/b")
+    oracle = TreesWhole("files", expected)
+    assert oracle.check(scene.evidence()).answer is Answer.HOLDS
+    put_files(scene.crash, "c1/b")
+    found = oracle.check(scene.evidence())
+    assert found.evidence == ("after incarnation 1: 1 of 2 files of 'c1' are there",)
+
+
+def test_what_lies_outside_is_found(scene: Scene) -> None:
+    """INV-12, ZIP-01: at the top of the worker's directory."""
+    put_files(scene.final, "good")
+    oracle = NothingOutside(("files",))
+    assert oracle.check(scene.evidence()).answer is Answer.HOLDS
+    (scene.crash.worker_dir / "escaped.txt").touch()
+    found = oracle.check(scene.evidence())
+    assert found.answer is Answer.BROKEN
