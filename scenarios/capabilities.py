@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import random
-import select
-import signal
 import zipfile
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -24,7 +21,6 @@ from scenarios.capability_rules import asks, capability_scenario, is_temporary, 
 from scenarios.capability_worker import CHILD
 from scenarios.reference import compute
 from scenarios.reference_books import ARTIFACTS
-from worker_under_test.adapters.local_processes import carriers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -266,30 +262,6 @@ UNPACK = capability_scenario(
 )
 
 
-def kill_children(worker_dir: Path, incarnation: int) -> None:
-    """Kill the children that outlived the first life."""
-    processes = worker_dir / "processes"
-    tokens = [path.name for path in processes.iterdir()] if processes.is_dir() else []
-    for token in tokens if incarnation == DAMAGED_LIFE else ():
-        # The keeper first: it would tell how its program ended.
-        for identity in sorted(carriers(token), key=lambda each: (each.start_time, each.pid)):
-            try:
-                held = os.pidfd_open(identity.pid)
-            except ProcessLookupError:
-                continue
-            signal.pidfd_send_signal(held, signal.SIGKILL)
-            dead = select.poll()
-            dead.register(held, select.POLLIN)
-            dead.poll()
-            os.close(held)
-
-
-COMMAND_KILLED = capability_scenario(
-    "command-killed",
-    offers(child("p1")),
-    between=kill_children,
-    strike=("process.spawn.after", "process.identity.before", "process.wait.before"),
-)
 COMMAND = capability_scenario(
     "command",
     offers(child("p1"), child("p2", code=3)),
