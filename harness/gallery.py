@@ -1,0 +1,125 @@
+"""The gallery: a committed report of each known-bad worker, the same on every machine.
+
+Which schedule a report shows is kept by its record; a worker that is new is searched for the first
+crash that its oracle catches. Times, places and versions are left out, so a change of a page is a
+change of what a report says.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.catalogue import scan
+from harness.errors import HarnessError, UsageError
+from harness.explore.matrix import run_matrix
+from harness.failure_record import FAILURE, read_failure_record
+from harness.outcome import Outcome
+from harness.record import alone
+from harness.recording.environment import NOWHERE
+from harness.recording.failure import Circumstances, failure_record
+from harness.recording.masking import Masking
+from harness.render.html_failure import failure_page
+from harness.render.issue import issue
+from harness.schedule import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from harness.explore.executor import Executor
+    from harness.failure_record import FailureRecord
+    from harness.scenario import Scenario
+    from harness.schedule import Schedule
+
+_SEED = 0
+_SHOWN_LINES = 20
+
+
+def make_gallery(
+    scenarios: Iterable[Scenario], source: str, executor: Executor, out: Path
+) -> dict[Path, str]:
+    """Make the pages.
+
+    Args:
+        scenarios: Scenarios that are pinned broken.
+        source: Where they were loaded from.
+        executor: Runs them.
+        out: Directory of the gallery; nothing is written to it.
+
+    Returns:
+        The text of each file.
+
+    Raises:
+        HarnessError: A known-bad worker was not caught.
+    """
+    pages: dict[Path, str] = {}
+    for scenario in scenarios:
+        home = out / scenario.name
+        schedule = _schedule(scenario, home, executor)
+        record = _record(scenario, schedule, source, executor)
+        text = json.dumps(record, indent=1, ensure_ascii=False)
+        pages[home / FAILURE] = text + "\n"
+        pages[home / "report.html"] = failure_page(record)
+        pages[home / "ISSUE.md"] = issue(record)
+    return pages
+
+
+def check_gallery(pages: Mapping[Path, str]) -> list[str]:
+    """Compare pages with those that are there.
+
+    Returns:
+        What is different, a line each.
+    """
+    found: list[str] = []
+    for path, text in pages.items():
+        try:
+            old = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            found.append(f"{path} is missing")
+            continue
+        if old != text:
+            found.append(f"{path} is another:")
+            lines = difflib.unified_diff(old.splitlines(), text.splitlines(), lineterm="", n=0)
+            found.extend(f"  {line}" for line in list(lines)[2 : _SHOWN_LINES + 2])
+    return found
+
+
+def _schedule(scenario: Scenario, home: Path, executor: Executor) -> Schedule:
+    try:
+        return parse(read_failure_record(home)["schedule"])
+    except UsageError:  # none yet, or of another version
+        (outcome,) = run_matrix([scenario], executor, _tell_nobody, tier="smoke", seed=_SEED)
+        caught = [r for r in outcome.results if scenario.pin.oracle in r.oracles]
+        if not caught:
+            raise HarnessError(f"{scenario.name} was not caught by {scenario.pin.oracle}") from None
+        best = min(caught, key=lambda r: (len(r.schedule.moments), len(r.violations)))
+        return best.schedule
+
+
+def _record(
+    scenario: Scenario, schedule: Schedule, source: str, executor: Executor
+) -> FailureRecord:
+    kept = Path(tempfile.mkdtemp(prefix="gallery-"))
+    try:
+        (outcome,) = run_matrix(
+            [scenario], executor.keeping(kept), _tell_nobody, at=schedule, seed=_SEED
+        )
+        result = outcome.results[-1]
+        if scenario.pin.oracle not in result.oracles:
+            raise HarnessError(
+                f"{result.experiment_id} was {result.verdict}, not caught by {scenario.pin.oracle}"
+            )
+        shown = Outcome(scenario, scan(scenario.points), outcome.results, whole=False)
+        masking = Masking({}, str(Path.cwd()), "")
+        about = Circumstances(source, alone(result), NOWHERE, masking)
+        return failure_record(result, shown, kept / result.fingerprint, about)
+    finally:
+        shutil.rmtree(kept)
+
+
+def _tell_nobody(_event: object) -> None:
+    pass
