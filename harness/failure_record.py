@@ -124,7 +124,7 @@ class StateRow(TypedDict):
 
 
 class ControlPoint(TypedDict):
-    """How often a point was reached, by this run before its last strike healed and by control."""
+    """How often a point was reached until the worker was quiet, here and in the control leg."""
 
     label: str
     here: int
@@ -136,7 +136,6 @@ class ControlRow(TypedDict):
 
     verdict: str
     note: str
-    incarnations: int
     points: list[ControlPoint]
 
 

@@ -1,8 +1,8 @@
 """The gallery: a committed report of each known-bad worker, the same on every machine.
 
-Which schedule a report shows is kept by its record; a worker that is new is searched for the first
-crash that its oracle catches. Times, places and versions are left out, so a change of a page is a
-change of what a report says.
+Which schedule a report shows is kept in ``gallery.json``; a worker that is new is searched for the
+first crash that its oracle catches. Times, places and versions are left out, so a change of a page
+is a change of what a report says.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.catalogue import scan
-from harness.errors import HarnessError, UsageError
+from harness.errors import HarnessError
 from harness.explore.matrix import run_matrix
-from harness.failure_record import FAILURE, read_failure_record
 from harness.outcome import Outcome
 from harness.record import alone
 from harness.recording.environment import NOWHERE
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from harness.scenario import Scenario
     from harness.schedule import Schedule
 
+INDEX = "gallery.json"
 _SEED = 0
 _SHOWN_LINES = 20
 
@@ -57,14 +57,14 @@ def make_gallery(
         HarnessError: A known-bad worker was not caught.
     """
     pages: dict[Path, str] = {}
+    schedules = _kept(out / INDEX)
     for scenario in scenarios:
-        home = out / scenario.name
-        schedule = _schedule(scenario, home, executor)
-        record = _record(scenario, schedule, source, executor)
-        text = json.dumps(record, indent=1, ensure_ascii=False)
-        pages[home / FAILURE] = text + "\n"
-        pages[home / "report.html"] = failure_page(record)
-        pages[home / "ISSUE.md"] = issue(record)
+        if scenario.name not in schedules:
+            schedules[scenario.name] = str(_search(scenario, executor))
+        record = _record(scenario, parse(schedules[scenario.name]), source, executor)
+        pages[out / scenario.name / "report.html"] = failure_page(record)
+        pages[out / scenario.name / "ISSUE.md"] = issue(record)
+    pages[out / INDEX] = json.dumps(schedules, indent=1, sort_keys=True) + "\n"
     return pages
 
 
@@ -88,16 +88,20 @@ def check_gallery(pages: Mapping[Path, str]) -> list[str]:
     return found
 
 
-def _schedule(scenario: Scenario, home: Path, executor: Executor) -> Schedule:
-    try:
-        return parse(read_failure_record(home)["schedule"])
-    except UsageError:  # none yet, or of another version
-        (outcome,) = run_matrix([scenario], executor, _tell_nobody, tier="smoke", seed=_SEED)
-        caught = [r for r in outcome.results if scenario.pin.oracle in r.oracles]
-        if not caught:
-            raise HarnessError(f"{scenario.name} was not caught by {scenario.pin.oracle}") from None
-        best = min(caught, key=lambda r: (len(r.schedule.moments), len(r.violations)))
-        return best.schedule
+def _kept(index: Path) -> dict[str, str]:
+    if not index.exists():
+        return {}
+    kept: dict[str, str] = json.loads(index.read_text(encoding="utf-8"))
+    return kept
+
+
+def _search(scenario: Scenario, executor: Executor) -> Schedule:
+    """Find the smallest crash that the pinned oracle catches, with the fewest other facts."""
+    (outcome,) = run_matrix([scenario], executor, _tell_nobody, tier="smoke", seed=_SEED)
+    caught = [r for r in outcome.results if scenario.pin.oracle in r.oracles]
+    if not caught:
+        raise HarnessError(f"{scenario.name} was not caught by {scenario.pin.oracle}")
+    return min(caught, key=lambda r: (len(r.schedule.moments), len(r.violations))).schedule
 
 
 def _record(

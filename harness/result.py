@@ -102,7 +102,7 @@ class ExperimentResult:
     @property
     def experiment_id(self) -> str:
         """Unique in a run: the scenario and its schedule."""
-        return f"{self.scenario}[{self.schedule or 'control'}]"
+        return f"{self.scenario}[{str(self.schedule) or 'control'}]"
 
     @property
     def oracles(self) -> tuple[str, ...]:

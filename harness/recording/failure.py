@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         StrikeRow,
         WorkloadRow,
     )
+    from harness.incarnation import Hit
     from harness.jsontext import Json
     from harness.oracles.books import Books
     from harness.outcome import Outcome
@@ -135,7 +136,7 @@ def _passed(fired: Fired, result: ExperimentResult) -> list[str]:
     for life in result.lives:
         if life.number == fired.incarnation:
             before = itertools.takewhile(lambda hit: not hit.is_at(fired.moment), life.hits)
-            return [hit.label for hit in before][-_PASSED:]
+            return [_named(hit) for hit in before][-_PASSED:]
     return []
 
 
@@ -143,8 +144,15 @@ def _next(fired: Fired, control: ExperimentResult) -> str:
     for life in control.lives:
         for hit, after in itertools.pairwise(life.hits):
             if hit.is_at(fired.moment):
-                return after.label
+                return _named(after)
     return ""
+
+
+def _named(hit: Hit) -> str:
+    """Name a hit with its first context, as a schedule would."""
+    for key, value in hit.context.items():
+        return f"{hit.label}[{key}={value}]"
+    return hit.label
 
 
 def _lives(result: ExperimentResult, control_dir: Path) -> list[LifeRow]:
@@ -231,12 +239,13 @@ def _titles(result: ExperimentResult) -> dict[int, str]:
 
 
 def _control(result: ExperimentResult, control: ExperimentResult) -> ControlRow:
-    here = Counter(hit.label for life in result.lives for hit in life.hits)
-    there = Counter(hit.label for life in control.lives for hit in life.hits)
+    # Up to the first rest: what follows, the second restart, may have been spared.
+    struck = len({fired.incarnation for fired in result.fired})
+    here = Counter(hit.label for life in result.lives[: struck + 1] for hit in life.hits)
+    there = Counter(hit.label for life in control.lives[:1] for hit in life.hits)
     return {
         "verdict": control.verdict.value,
         "note": control.note[:_MESSAGE_CHARS],
-        "incarnations": len(control.lives),
         "points": [
             {"label": label, "here": here[label], "control": there[label]}
             for label in dict.fromkeys([*there, *here])

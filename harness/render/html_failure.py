@@ -32,7 +32,6 @@ def failure_page(record: FailureRecord) -> str:
             "t": timeline(record),
             "signs": _SIGNS,
             "open_states": max(_OPEN_STATES, len(record["strikes"]) + 1),
-            "has_books": bool(record["decisions"]),
             "again": commands_to_repeat(record),
             "history": [(row, told(row)) for row in shown],
             "history_hidden": len(record["history"]) - len(shown) + record["history_left_out"],

@@ -86,7 +86,7 @@ def _steps(record: FailureRecord) -> Iterator[str]:
         yield f"Start incarnation {number}."
         if not struck:
             points = sum(row["what"] == "point" for row in own)
-            yield f"Let it run; it passes {points} points. It is {code(own[-1]['text'])}."
+            yield f"Let it run until nothing is left to do; it passes {points} points."
             continue
         first = max(1, struck[0] - _STEPS_BEFORE)
         if first > 1:

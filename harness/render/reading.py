@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.failure_record import FailureRecord, StrikeRow
+    from harness.failure_record import FailureRecord, StateRow, StrikeRow
 
-_NAMED = 5
+_NAMED = 2
+_SEEN = 2
 _RULE = (
-    "A restart knows only what was durable at that line. What the worker had promised or done "
-    "outside by then has to be durable before it is promised or done, and what it had marked as "
-    "done has to be done before it is marked."
+    "By that line everything that the worker has promised or done outside must be durable, and "
+    "everything that it has marked as done must be done: a restart knows only what is on the disk."
 )
 
 
@@ -62,23 +62,21 @@ def headline(record: FailureRecord) -> str:
 
 
 def why(record: FailureRecord) -> tuple[str, ...]:
-    """Say between what the strike fell and what was durable then."""
-    sentences: list[str] = []
-    for strike in record["strikes"]:
-        sentences.append(_between(strike))
-        sentences.extend(_durable(record, strike["incarnation"]))
+    """Say between what the strike fell, and what the world and the disk had then."""
     if not record["strikes"]:
-        sentences.append("It breaks in the control leg, so no crash is needed to see it.")
-    elif record["control"]["verdict"] == "held":
-        sentences.append("Without the strike the same work with the same seed held.")
-    return tuple(sentences)
+        return ("It breaks in the control leg, so no crash is needed to see it.",)
+    return tuple(
+        sentence
+        for strike in record["strikes"]
+        for sentence in (_between(strike), *_durable(record, strike["incarnation"]))
+    )
 
 
 def _between(strike: StrikeRow) -> str:
     passed = strike["passed"][-1:] or ["the start"]
     follow = strike["next_in_control"]
-    end = f"; {follow} was never reached" if follow else ""
-    return f"The last point passed before the strike at {strike['moment']} was {passed[0]}{end}."
+    end = f", before {follow}" if follow else ""
+    return f"Killed after {passed[0]}{end}."
 
 
 def _durable(record: FailureRecord, incarnation: int) -> list[str]:
@@ -90,19 +88,35 @@ def _durable(record: FailureRecord, incarnation: int) -> list[str]:
     ]
     sentences = []
     if seen:
-        more = f" and {len(seen) - _NAMED} more before" if len(seen) > _NAMED else ""
-        sentences.append(f"The world had seen last: {'; '.join(seen[-_NAMED:])}{more}.")
-    for state in record["states"]:
-        if state["incarnation"] == incarnation:
-            tables = [t for t in state["tables"] if t["database"].startswith("worker/")]
-            if tables:
-                held = ", ".join(f"{t['table']} {t['total']}" for t in tables if t["total"])
-                sentences.append(f"The worker's disk had, in rows: {held or 'nothing'}.")
-            else:
-                files = [f["path"] for f in state["files"] if f["path"].startswith("worker/")]
-                shown = ", ".join(files[:_NAMED]) or "nothing"
-                sentences.append(f"The worker's disk had: {shown}.")
+        sentences.append(f"What the world saw last: {'; '.join(seen[-_SEEN:])}.")
+    sentences += [
+        f"What was on the worker's disk: {_on_disk(state)}."
+        for state in record["states"]
+        if state["incarnation"] == incarnation
+    ]
     return sentences
+
+
+def _on_disk(state: StateRow) -> str:
+    tables = [table for table in state["tables"] if table["database"].startswith("worker/")]
+    files = [
+        file["path"]
+        for file in state["files"]
+        if file["path"].startswith("worker/")
+        and file["change"] != "removed"
+        and not file["checksum"].startswith("rows:")
+    ]
+    found = [
+        f"{table['table']} {table['total']} row{'s' * (table['total'] != 1)}"
+        for table in tables
+        if table["total"]
+    ]
+    found += files[:_NAMED]
+    if len(files) > _NAMED:
+        found.append(f"{len(files) - _NAMED} more files")
+    empty = [table["table"] for table in tables if not table["total"]]
+    end = f"; nothing in {', '.join(empty)}" if empty else ""
+    return (", ".join(found) or "nothing") + end
 
 
 def change(record: FailureRecord) -> tuple[str, ...]:
@@ -113,8 +127,4 @@ def change(record: FailureRecord) -> tuple[str, ...]:
     last = strikes[-1]
     where = f"{last['file']}:{last['line']}" if last["file"] else last["moment"]
     passed = last["passed"][-1:] or ["the start"]
-    return (
-        f"Look at {where}, marked below, and at what was done between {passed[0]} and there.",
-        _RULE,
-        "When it is changed, run the command under “Run it again”: it answers “holds now”.",
-    )
+    return (f"Look at {where} and at what is done between {passed[0]} and there.", _RULE)
