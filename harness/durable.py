@@ -72,8 +72,10 @@ def rows_digest(path: Path) -> str:
     """Return the digest of what a database holds."""
     summary = hashlib.sha256()
     with opened(path) as database:
+        # Text in a database may be no UTF-8; it counts as the bytes that it is.
+        database.text_factory = lambda text: text.decode(errors="surrogateescape")
         for statement in database.iterdump():
-            summary.update(statement.encode())
+            summary.update(statement.encode(errors="surrogateescape"))
     return summary.hexdigest()
 
 

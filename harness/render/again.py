@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -89,10 +90,8 @@ def test_to_paste(record: FailureRecord) -> str:
 
 def _filled(template: str, record: FailureRecord, schedule: str) -> str:
     """Fill in literals; whatever a text holds, it stays one literal."""
-    name = "".join(
-        char if char.isascii() and char.isalnum() else "_" for char in record["scenario"]
-    )
-    fingerprint = "".join(char for char in record["fingerprint"] if char.isalnum())
+    name = re.sub("[^A-Za-z0-9]", "_", record["scenario"])
+    fingerprint = re.sub("[^A-Za-z0-9]", "", record["fingerprint"])
     return template.format(
         fingerprint=fingerprint,
         fingerprint_text=ascii(fingerprint),

@@ -82,9 +82,8 @@ def _print_scenario(
     name = scenario["name"]
     console.print(f"\n[bold red]{escape(plain(name))}[/]: {escape(plain(scenario['mismatch']))}")
     for reason in scenario["inconclusive"][:_SHOWN]:
-        # Never a line of its own that begins as the text does: a CI system may obey it.
         first, *rest = block(reason, lines=20)
-        _print(console, f"  {first}" if first[:1].isalnum() else f"  | {first}")
+        _print(console, f"  {first}")
         for line in rest:
             _print(console, f"    | {line}")
     _print_more(console, len(scenario["inconclusive"]))
@@ -123,6 +122,9 @@ def _print_pins(console: Console, record: RunRecord) -> None:
 
 
 def _print(console: Console, text: str) -> None:
+    if text.lstrip().startswith("::"):
+        # A CI system would obey a line that begins so.
+        text = f"  | {text.lstrip()}"
     console.print(text, soft_wrap=True, markup=False)
 
 
