@@ -80,7 +80,8 @@ def _print_scenario(
     console: Console, record: RunRecord, scenario: ScenarioRow, directory: Path
 ) -> None:
     name = scenario["name"]
-    console.print(f"\n[bold red]{escape(plain(name))}[/]: {escape(plain(scenario['mismatch']))}")
+    mismatch = escape(plain(scenario["mismatch"]))
+    console.print(f"\n[bold red]{escape(plain(name))}[/]: {mismatch}", soft_wrap=True)
     for reason in scenario["inconclusive"][:_SHOWN]:
         first, *rest = block(reason, lines=20)
         _print(console, f"  {first}")
