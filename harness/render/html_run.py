@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.render.comparison import compare_runs
 from harness.render.matrix_picture import OUTCOMES, pictures
+from harness.render.overview import overview
 from harness.render.page import render
 
 if TYPE_CHECKING:
@@ -26,8 +27,9 @@ def run_page(record: RunRecord, before: RunRecord | None) -> str:
     """
     word, colour = _WORDS.get(record["totals"].get("exit_code", 0), ("? unknown", "warn"))
     broken = [row for row in record["experiments"] if row["verdict"] == "broken"]
-    # What nobody expects comes first: not known bad, not pinned.
-    broken.sort(key=lambda row: (row["pin"] != "holds", row["known"]))
+    # What nobody expects comes first: not pinned; what a known-bad worker does stands apart.
+    surprising = sorted((r for r in broken if r["pin"] == "holds"), key=lambda row: row["known"])
+    caught = [row for row in broken if row["pin"] != "holds"]
     drawn = sorted(pictures(record), key=lambda picture: _pin(record, picture.scenario) != "holds")
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for row in record["experiments"]:
@@ -39,8 +41,12 @@ def run_page(record: RunRecord, before: RunRecord | None) -> str:
             "word": word,
             "colour": colour,
             "off": [row for row in record["scenarios"] if not row["as_pinned"]],
-            "failures": broken[:_FAILURES],
-            "failures_left_out": max(0, len(broken) - _FAILURES),
+            "failures": surprising[:_FAILURES],
+            "failures_left_out": max(0, len(surprising) - _FAILURES),
+            "caught": caught[:_FAILURES],
+            "caught_left_out": max(0, len(caught) - _FAILURES),
+            "grid": overview(drawn),
+            "pins_of": {row["name"]: row["pin"] for row in record["scenarios"]},
             "pictures": drawn[:_PICTURES],
             "pictures_left_out": max(0, len(drawn) - _PICTURES),
             "outcomes": OUTCOMES,
