@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from harness.scenario import Scenario
 
 FAILURES = "failures"
+_COMPARED = 200
+"""Of how many failures of a scenario the crash images are read, which is most of the cost."""
+_COMPARED_OF_KNOWN_BAD = 3
+"""The same, of a scenario that is pinned broken: its failures are expected."""
 _SLOWEST = 10
 _VIOLATIONS = 50
 _TEXT_CHARS = 2_000
@@ -104,9 +108,10 @@ def write_record(directory: Path, outcomes: tuple[Outcome, ...], facts: RunFacts
     previous = latest.readlink().name if latest.is_symlink() else ""
     record = as_json(outcomes, facts, masking, previous)
     for outcome in outcomes:
-        for result in outcome.results:
-            if result.verdict is Verdict.BROKEN:
-                _write_failure(directory, result, outcome, facts, masking)
+        broken = [result for result in outcome.results if result.verdict is Verdict.BROKEN]
+        most = _COMPARED if outcome.scenario.pin.outcome == "holds" else _COMPARED_OF_KNOWN_BAD
+        for number, result in enumerate(broken):
+            _write_failure(directory, result, outcome, facts, masking, compared=number < most)
     write_json(directory / RESULTS, cast("Json", record))
     keep_open(directory, outcomes)
     fresh = directory.parent / f".latest.{os.getpid()}"
@@ -121,11 +126,13 @@ def _write_failure(
     outcome: Outcome,
     facts: RunFacts,
     masking: Masking,
+    *,
+    compared: bool,
 ) -> None:
     folder = directory / FAILURES / result.fingerprint
     folder.mkdir(parents=True, exist_ok=True)
     minimal = facts.minimal.get(result.fingerprint) or alone(result)
-    about = Circumstances(facts.scenarios_from, minimal, facts.environment, masking)
+    about = Circumstances(facts.scenarios_from, minimal, facts.environment, masking, compared)
     record = failure_record(result, outcome, folder, about)
     write_json(folder / FAILURE, cast("Json", record))
 

@@ -53,12 +53,14 @@ class Circumstances:
         minimal: The shortest schedule known to break a promise.
         environment: Where it ran.
         masking: What is not to be given away.
+        compared: Whether to read the crash images and say how they differ.
     """
 
     scenarios_from: str
     minimal: MinimalRow
     environment: EnvironmentRow
     masking: Masking
+    compared: bool = True
 
 
 def failure_record(
@@ -98,7 +100,7 @@ def failure_record(
         "commands": commands(workload, seen),
         "effects": effects(seen[-1]) if seen else [],
         "decisions": _decisions(outcome, images),
-        "states": _states(result, images),
+        "states": _states(result, images) if about.compared else [],
         "survivors": list(result.survivors),
         "control": _control(result, outcome.control),
         "minimal": about.minimal,

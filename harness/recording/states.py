@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.durable import is_database, is_side_file, rows_digest
+from harness.durable import is_database, is_side_file
 from harness.recording.tables import Table, compare, read_tables
 
 if TYPE_CHECKING:
@@ -55,14 +55,13 @@ def read_held(image: Path) -> Held:
             held.files[shown] = (0, f"link to {path.readlink()}")
         elif is_database(path):
             try:
-                tables = read_tables(path)
-                checksum = f"rows:{rows_digest(path)}"
+                tables, digest = read_tables(path)
             except sqlite3.Error as error:
                 held.unreadable[shown] = str(error)
                 held.files[shown] = (0, f"not readable: {error}")
             else:
                 # Its size is SQLite's affair, as its bytes are.
-                held.files[shown] = (0, checksum)
+                held.files[shown] = (0, f"rows:{digest}")
                 held.tables.update({(shown, name): table for name, table in tables.items()})
         else:
             held.files[shown] = (path.stat().st_size, _checksum(path))

@@ -10,6 +10,7 @@ from harness.durable import opened
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Callable
     from pathlib import Path
 
     from harness.failure_record import TableRow, TableState
@@ -37,39 +38,51 @@ class Table:
     total: int = 0
 
 
-def read_tables(database: Path) -> dict[str, Table]:
+def read_tables(database: Path) -> tuple[dict[str, Table], str]:
     """Read every table of a database.
 
     Args:
         database: Its file, which lies still.
+
+    Returns:
+        The tables by name, and a digest of the schema and of every row.
 
     Raises:
         sqlite3.Error: It cannot be read.
     """
     with opened(database) as connection:
         connection.text_factory = lambda data: data.decode("utf-8", "backslashreplace")
+        summary = hashlib.sha256()
+        schema = connection.execute("SELECT type, name, sql FROM sqlite_master ORDER BY 1, 2")
+        for row in schema.fetchall():
+            summary.update(repr(row).encode())
         names = connection.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table'"
             " AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name"
         ).fetchall()
-        return {name: _read(connection, name) for (name,) in names}
+        tables = {name: _read(connection, name, summary.update) for (name,) in names}
+        return tables, summary.hexdigest()
 
 
-def _read(connection: sqlite3.Connection, name: str) -> Table:
+def _read(connection: sqlite3.Connection, name: str, digest: Callable[[bytes], None]) -> Table:
     quoted = '"' + name.replace('"', '""') + '"'
     described = connection.execute(f"PRAGMA table_info({quoted})").fetchall()
     columns = tuple(str(row[1]) for row in described)
     keys = [index for index, row in enumerate(described) if row[5]]
     order = ", ".join(str(index + 1) for index in (keys or range(len(columns))))
-    query = f"SELECT * FROM {quoted} ORDER BY {order} LIMIT {_READ_ROWS}"  # noqa: S608 - quoted
+    query = f"SELECT * FROM {quoted} ORDER BY {order}"  # noqa: S608 - quoted
+    total = 0
     rows: dict[Cells, Cells] = {}
     seen: dict[Cells, int] = {}
     for values in connection.execute(query):
+        digest(repr(values).encode())
+        total += 1
+        if total > _READ_ROWS:
+            continue
         cells = tuple(_cell(value) for value in values)
         identity = tuple(cells[index] for index in keys) or cells
         seen[identity] = seen.get(identity, 0) + 1
         rows[identity if seen[identity] == 1 else (*identity, f"#{seen[identity]}")] = cells
-    (total,) = connection.execute(f"SELECT count(*) FROM {quoted}").fetchone()  # noqa: S608
     return Table(columns, rows, total)
 
 

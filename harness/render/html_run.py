@@ -11,6 +11,8 @@ from harness.render.overview import overview
 from harness.render.page import render
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from harness.run_record import RunRecord
 
 _FAILURES = 500
@@ -18,12 +20,15 @@ _PICTURES = 60
 _WORDS = {0: ("✓ as pinned", "good"), 1: ("✗ not as pinned", "bad"), 3: ("? inconclusive", "warn")}
 
 
-def run_page(record: RunRecord, before: RunRecord | None) -> str:
+def run_page(
+    record: RunRecord, before: RunRecord | None, pages: Container[str] | None = None
+) -> str:
     """Render the page of a run.
 
     Args:
         record: The run.
         before: The run before it, if its record is there.
+        pages: Fingerprints of the failures that have a page; None for all.
     """
     word, colour = _WORDS.get(record["totals"].get("exit_code", 0), ("? unknown", "warn"))
     broken = [row for row in record["experiments"] if row["verdict"] == "broken"]
@@ -50,6 +55,7 @@ def run_page(record: RunRecord, before: RunRecord | None) -> str:
             "pictures": drawn[:_PICTURES],
             "pictures_left_out": max(0, len(drawn) - _PICTURES),
             "outcomes": OUTCOMES,
+            "pages": {row["fingerprint"] for row in broken} if pages is None else pages,
             "changes": compare_runs(record, before) if before else None,
             "previous": record["timing"]["previous"],
             "scenarios": [(row, counts[row["name"]]) for row in record["scenarios"]],

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 OUTPUTS = ("html", "junit", "markdown", "annotations", "ndjson", "issue")
 EVENTS = "events.ndjson"
+_PAGES = 100
+"""How many failures of a run get a page at once."""
 
 
 def chosen(text: str | None, environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -63,10 +65,13 @@ def write_run(
     """
     wanted = frozenset(names)
     failures = _failures(directory, record)
-    for folder, failure in failures.items():
-        write_failure(folder, failure, wanted)
+    # Those that nobody expected first; the rest are rendered by `crash-harness report FOLDER`.
+    order = sorted(failures, key=lambda folder: failures[folder]["pin"] != "holds")
+    for number, folder in enumerate(order):
+        write_failure(folder, failures[folder], wanted if number < _PAGES else ())
     if "html" in wanted:
-        _write(directory / "report.html", run_page(record, _before(directory, record)))
+        pages = {failures[folder]["fingerprint"] for folder in order[:_PAGES]}
+        _write(directory / "report.html", run_page(record, _before(directory, record), pages))
     if "junit" in wanted:
         _write(directory / "junit.xml", junit(record))
     if "markdown" in wanted:
