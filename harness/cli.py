@@ -31,6 +31,7 @@ from harness.registry import judged_by, load, select
 from harness.render.ndjson import EventLog
 from harness.render.outputs import EVENTS, chosen, write_run
 from harness.render.progress import ProgressBar
+from harness.render.safe_text import block
 from harness.render.summary import print_summary
 from harness.schedule import Schedule, parse
 from harness.workspace import default_root
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from harness.failure_record import MinimalRow
     from harness.pins import Pins
     from harness.scenario import Scenario
+
+
+_ERROR_LINES = 200
 
 
 class _Commands(click.Group):
@@ -244,6 +248,11 @@ def _show(
         click.echo(line(item))
 
 
+def _shown(error: HarnessError) -> str:
+    """Show an error, which may quote what a worker wrote, so that a terminal obeys nothing."""
+    return "\n".join(block(str(error), lines=_ERROR_LINES))
+
+
 def main() -> None:
     """Run the command; every error of ours becomes a message and an exit code."""
     try:
@@ -255,8 +264,8 @@ def main() -> None:
         sys.stderr.write("crash-harness: interrupted; no record was written\n")
         raise SystemExit(130) from None
     except UsageError as error:
-        sys.stderr.write(f"crash-harness: {error}\n")
+        sys.stderr.write(f"crash-harness: {_shown(error)}\n")
         raise SystemExit(ExitCode.USAGE) from None
     except HarnessError as error:
-        sys.stderr.write(f"crash-harness: the harness failed: {error}\n")
+        sys.stderr.write(f"crash-harness: the harness failed: {_shown(error)}\n")
         raise SystemExit(ExitCode.HARNESS) from None

@@ -106,6 +106,16 @@ def test_every_report_of_a_run(command: Command, shop: Path) -> None:
     assert (command.out / "failures" / folder.name / "report.html").exists()
 
 
+def test_two_runs_leave_the_same_record_of_a_failure(command: Command, shop: Path) -> None:
+    """Rule 6: the record of a failure, too, is the same for one seed."""
+    texts = set()
+    for _ in range(2):
+        command.run("--scenarios", str(shop), "--at", AT)
+        (folder,) = ((command.out / "latest").resolve() / "failures").iterdir()
+        texts.add((folder / "failure.json").read_text(encoding="utf-8"))
+    assert len(texts) == 1
+
+
 def test_report_renders_an_old_record_again(command: Command, shop: Path) -> None:
     """Issue 6: `crash-harness report PATH` gives the same pages from the record alone."""
     command.run("--scenarios", str(shop), "--at", AT)
