@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,26 +16,40 @@ from rich.console import Console
 
 from harness import __version__
 from harness.catalogue import scan
+from harness.cli_failures import gallery, recheck, report, repro, schema
+from harness.cli_options import report_option, root_option, scenarios_option, seed_option
 from harness.errors import HarnessError, UnknownNameError, UsageError
 from harness.explore.executor import Executor
 from harness.explore.matrix import check_schedule, run_matrix
+from harness.explore.shrink import Shrinker
 from harness.explore.tiers import TIERS
 from harness.outcome import ExitCode, exit_code
+from harness.pins import FILE_NAME, NO_PINS, read_pins
 from harness.record import RunFacts, new_run_dir, write_record
-from harness.registry import DEFAULT, groups, judged_by, load, select
+from harness.recording.environment import environment
+from harness.registry import groups, judged_by, load, select
+from harness.render.ndjson import EventLog
+from harness.render.outputs import EVENTS, chosen, write_run
 from harness.render.progress import ProgressBar
+from harness.render.safe_text import block
 from harness.render.summary import print_summary
-from harness.reproduce import read_failure, run_again
 from harness.schedule import Schedule, parse
 from harness.workspace import default_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from harness.events import Event, Listener
+    from harness.explore.shrink import Minimal
+    from harness.failure_record import MinimalRow
+    from harness.pins import Pins
     from harness.scenario import Scenario
 
 LOG_WIDTH = 120
 """Width of a line when nobody's terminal says otherwise, in columns."""
+
+
+_ERROR_LINES = 200
 
 
 class _Commands(click.Group):
@@ -45,26 +61,8 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def _scenarios_option(command: Callable[..., None]) -> Callable[..., None]:
-    return click.option(
-        "--scenarios",
-        "source",
-        default=DEFAULT,
-        metavar="PATH",
-        help="Folder or file with the scenarios (default: ./scenarios).",
-    )(command)
-
-
 def _json_option(command: Callable[..., None]) -> Callable[..., None]:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
-
-
-_root_option = click.option(
-    "--root",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=None,
-    help="Directory for the workspaces (default: memory if there is room, else the temp folder).",
-)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -82,7 +80,7 @@ def commands() -> None:
 @click.option("--tier", default="smoke", metavar="TIER", help="smoke, full or deep.")
 @click.option("--at", "at", metavar="SCHEDULE", help="Run this schedule alone, not a tier.")
 @click.option("--oracle", "oracles", multiple=True, help="Judge by this oracle alone; repeatable.")
-@click.option("--seed", default=0, show_default=True, help="Source of everything random.")
+@seed_option
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
@@ -96,8 +94,16 @@ def commands() -> None:
     show_default=True,
     help="Directory of all records; the run gets a folder in it.",
 )
-@_root_option
-@_scenarios_option
+@click.option(
+    "--pins",
+    "pins_file",
+    type=click.Path(path_type=Path),
+    default=None,
+    help=f"File with known failures (default: {FILE_NAME}, if there is one).",
+)
+@report_option
+@root_option
+@scenarios_option
 def run(  # noqa: PLR0917 - one parameter per option
     names: tuple[str, ...],
     tier: str,
@@ -106,10 +112,14 @@ def run(  # noqa: PLR0917 - one parameter per option
     seed: int,
     workers: int | None,
     out: Path,
+    pins_file: Path | None,
+    reports: str | None,
     root: Path | None,
     source: str,
 ) -> None:
     """Run scenarios: all of them, or those that are named."""
+    wanted = chosen(reports, os.environ)
+    pins = _pins(pins_file)
     if tier not in TIERS:
         raise UnknownNameError("tier", tier, TIERS)
     known = load(source)
@@ -122,21 +132,64 @@ def run(  # noqa: PLR0917 - one parameter per option
     started = datetime.now(UTC)
     directory = new_run_dir(out, started)
     keep = (directory / "failures").resolve()
-    with Executor(lanes, root or default_root(), keep) as executor, ProgressBar(console) as show:
+    with ExitStack() as stack:
+        executor = stack.enter_context(Executor(lanes, root or default_root(), keep))
+        listeners: list[Listener] = [stack.enter_context(ProgressBar(console))]
+        if "ndjson" in wanted:
+            listeners.append(stack.enter_context(EventLog(directory / EVENTS)))
         outcomes = run_matrix(
             scenarios,
             executor,
-            show,
+            _all(listeners),
             tier=tier,
             at=schedule,
             seed=seed,
             lanes=lanes,
             groups=groups(known),
         )
-    seconds = (datetime.now(UTC) - started).total_seconds()
-    facts = RunFacts("" if schedule else tier, seed, lanes, started, seconds, source)
-    print_summary(console, write_record(directory, outcomes, facts), directory)
+        outcomes = tuple(replace(outcome, pins=pins) for outcome in outcomes)
+        minimal = Shrinker(executor).shrink_all(r for o in outcomes for r in o.results)
+    facts = RunFacts(
+        tier="" if schedule else tier,
+        seed=seed,
+        lanes=lanes,
+        started=started,
+        seconds=(datetime.now(UTC) - started).total_seconds(),
+        scenarios_from=source,
+        environment=environment(point for s in scenarios for point in s.points),
+        minimal={fingerprint: _minimal(found) for fingerprint, found in minimal.items()},
+        pins=pins,
+    )
+    record = write_record(directory, outcomes, facts)
+    write_run(directory, record, wanted, click.echo)
+    print_summary(console, record, directory)
     raise SystemExit(exit_code(outcomes))
+
+
+def _pins(file: Path | None) -> Pins:
+    if file is not None:
+        return read_pins(file)
+    usual = Path(FILE_NAME)
+    return read_pins(usual) if usual.exists() else NO_PINS
+
+
+def _all(listeners: Sequence[Listener]) -> Listener:
+    def tell(event: Event) -> None:
+        for listener in listeners:
+            listener(event)
+
+    return tell
+
+
+def _minimal(found: Minimal) -> MinimalRow:
+    return {
+        "schedule": str(found.schedule),
+        "how": found.how,
+        "steps": [
+            {"schedule": str(step.schedule), "verdict": step.verdict.value, "taken": step.taken}
+            for step in found.tried
+        ],
+    }
 
 
 def _schedule(text: str | None, scenarios: Sequence[Scenario]) -> Schedule | None:
@@ -149,7 +202,7 @@ def _schedule(text: str | None, scenarios: Sequence[Scenario]) -> Schedule | Non
 
 @commands.command()
 @click.argument("packages", metavar="[PACKAGE]...", nargs=-1)
-@_scenarios_option
+@scenarios_option
 @_json_option
 def points(packages: tuple[str, ...], source: str, as_json: bool) -> None:
     """List every declared crash point: of packages, or of the scenarios' workers."""
@@ -163,7 +216,7 @@ def points(packages: tuple[str, ...], source: str, as_json: bool) -> None:
 
 
 @commands.command()
-@_scenarios_option
+@scenarios_option
 @_json_option
 def scenarios(source: str, as_json: bool) -> None:
     """List the scenarios."""
@@ -175,7 +228,7 @@ def scenarios(source: str, as_json: bool) -> None:
 
 
 @commands.command()
-@_scenarios_option
+@scenarios_option
 @_json_option
 def oracles(source: str, as_json: bool) -> None:
     """List the oracles that the scenarios use."""
@@ -192,32 +245,8 @@ def oracles(source: str, as_json: bool) -> None:
     _show(found, as_json, lambda o: f"{o['name']:32} {o['promise']}")
 
 
-@commands.command()
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--times", type=click.IntRange(min=1), default=1, help="Run it so often.")
-@click.option(
-    "--scenarios", "source", default=None, metavar="PATH", help="Where to find the scenario now."
-)
-@_root_option
-def repro(path: Path, times: int, source: str | None, root: Path | None) -> None:
-    """Run a recorded failure again; PATH is its folder.
-
-    Exit codes: 1 still broken, 0 holds now, 3 did not reproduce.
-    """
-    failure = read_failure(path)
-    (scenario,) = select(load(source or failure.scenarios_from), [failure.scenario])
-    check_schedule(failure.schedule, [scenario])
-    with Executor(1, root or default_root()) as executor:
-        outcome, results = run_again(failure, scenario, executor, times)
-    same = sum(result.fingerprint == failure.fingerprint for result in results[1:])
-    click.echo(f"{outcome}: {same} of {times} runs gave fingerprint {failure.fingerprint}")
-    click.echo(f"  {failure.scenario}: {failure.schedule or 'control'}")
-    for result in results if results[0].verdict != "held" else results[1:2]:
-        for violation in result.violations:
-            click.echo(f"  {violation.oracle}: {violation.message}")
-        if result.note:
-            click.echo(f"  {result.verdict}: {result.note}")
-    raise SystemExit(outcome.exit_code)
+for command in (repro, report, recheck, gallery, schema):
+    commands.add_command(command)
 
 
 def _show(
@@ -232,6 +261,11 @@ def _show(
         click.echo(line(item))
 
 
+def _shown(error: HarnessError) -> str:
+    """Show an error, which may quote what a worker wrote, so that a terminal obeys nothing."""
+    return "\n".join(block(str(error), lines=_ERROR_LINES))
+
+
 def main() -> None:
     """Run the command; every error of ours becomes a message and an exit code."""
     try:
@@ -243,8 +277,8 @@ def main() -> None:
         sys.stderr.write("crash-harness: interrupted; no record was written\n")
         raise SystemExit(130) from None
     except UsageError as error:
-        sys.stderr.write(f"crash-harness: {error}\n")
+        sys.stderr.write(f"crash-harness: {_shown(error)}\n")
         raise SystemExit(ExitCode.USAGE) from None
     except HarnessError as error:
-        sys.stderr.write(f"crash-harness: the harness failed: {error}\n")
+        sys.stderr.write(f"crash-harness: the harness failed: {_shown(error)}\n")
         raise SystemExit(ExitCode.HARNESS) from None

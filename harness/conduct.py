@@ -13,7 +13,7 @@ from harness.rig import RestartError
 
 if TYPE_CHECKING:
     from harness.again import KnownRestarts
-    from harness.oracles.oracle import Evidence
+    from harness.oracles.oracle import Evidence, Oracle
     from harness.rig import Halt, Rig
     from harness.schedule import Schedule, Strike
 
@@ -52,6 +52,7 @@ def conduct(
     """
     fired: list[Fired] = []
     violations: tuple[Violation, ...] = ()
+    survivors: tuple[str, ...] = ()
     try:
         for strikes in schedule.lives:
             number = rig.start()
@@ -59,7 +60,9 @@ def conduct(
                 _strike(rig, number, strike)
                 fired.append(Fired(strike.moment, number))
         settle(rig)
-        verdict, violations, note = judge(rig, rig.gather(known))
+        evidence = rig.gather(known)
+        survivors = evidence.survivors
+        verdict, violations, note = judge(rig.scenario.oracles, evidence)
     except EndedError as end:
         verdict, note = end.verdict, end.note
     except DeadlineError as error:
@@ -85,6 +88,7 @@ def conduct(
             )
             for life in rig.lives
         ),
+        survivors=survivors,
     )
 
 
@@ -105,8 +109,10 @@ def settle(rig: Rig) -> None:
             rig.kill(number)
 
 
-def judge(rig: Rig, evidence: Evidence) -> tuple[Verdict, tuple[Violation, ...], str]:
-    """Ask every oracle of the scenario.
+def judge(
+    oracles: tuple[Oracle, ...], evidence: Evidence
+) -> tuple[Verdict, tuple[Violation, ...], str]:
+    """Ask every oracle.
 
     Returns:
         The verdict, the violations, and for `UNKNOWN` a note. Broken is stronger than unknown,
@@ -114,7 +120,7 @@ def judge(rig: Rig, evidence: Evidence) -> tuple[Verdict, tuple[Violation, ...],
     """
     violations: list[Violation] = []
     doubts: list[str] = []
-    for oracle in rig.scenario.oracles:
+    for oracle in oracles:
         try:
             finding = oracle.check(evidence)
         except Exception as error:  # noqa: BLE001 - a fault of the oracle is no verdict on the worker

@@ -11,7 +11,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,42 +59,63 @@ def _content(path: str) -> str:
         return "directory"
     if os.path.islink(path):  # noqa: PTH114
         return f"-> {os.readlink(path)}"  # noqa: PTH115
-    with open(path, "rb") as file:  # noqa: PTH123
-        data = file.read()
-    for suffix in _SIDE_FILES:
-        if path.endswith(suffix) and _is_database(path.removesuffix(suffix)):
-            return ""
-    if data.startswith(_MAGIC) or (not data and os.path.exists(path + "-wal")):  # noqa: PTH110
-        return _rows(Path(path))
-    return hashlib.sha256(data).hexdigest()
+    file = Path(path)
+    if is_side_file(file):
+        return ""
+    if is_database(file):
+        return rows_digest(file)
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def _is_database(path: str) -> bool:
+def is_database(path: Path) -> bool:
+    """Tell whether a file is a SQLite database; one whose rows are all in its log is."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
+        with path.open("rb") as file:
             start = file.read(len(_MAGIC))
     except OSError:
         return False
-    # A database that was never checkpointed is still empty, and all of it is in its log.
-    return start == _MAGIC or not start
+    return start == _MAGIC or (not start and path.with_name(path.name + "-wal").exists())
 
 
-def _rows(path: Path) -> str:
+def is_side_file(path: Path) -> bool:
+    """Tell whether a file is SQLite's own, beside a database."""
+    return any(
+        path.name.endswith(suffix) and is_database(path.with_name(path.name.removesuffix(suffix)))
+        for suffix in _SIDE_FILES
+    )
+
+
+def rows_digest(path: Path) -> str:
+    """Return the digest of what a database holds."""
+    summary = hashlib.sha256()
+    with opened(path) as database:
+        # Text in a database may be no UTF-8; it counts as the bytes that it is.
+        database.text_factory = lambda text: text.decode(errors="surrogateescape")
+        for statement in database.iterdump():
+            summary.update(statement.encode(errors="surrogateescape"))
+    return summary.hexdigest()
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a SQLite database that lies still, for reading, and leave no trace of it.
+
+    Args:
+        path: Its file.
+
+    Raises:
+        sqlite3.Error: It cannot be read.
+    """
     sides = [path.with_name(path.name + suffix) for suffix in ("-wal", "-journal")]
     if not any(side.exists() and side.stat().st_size for side in sides):
         # Nothing lies beside it, so the file is all there is, and nobody writes.
-        return _dump(f"{path.absolute().as_uri()}?immutable=1")
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as db:
+            yield db
+        return
     # Reading such a database writes beside it, and an image never changes: read a copy.
     with tempfile.TemporaryDirectory(prefix="durable-") as scratch:
         for source in (path, *sides):
             if source.exists():
                 shutil.copyfile(source, Path(scratch, source.name))
-        return _dump(Path(scratch, path.name).as_uri())
-
-
-def _dump(uri: str) -> str:
-    summary = hashlib.sha256()
-    with closing(sqlite3.connect(uri, uri=True)) as database:
-        for statement in database.iterdump():
-            summary.update(statement.encode())
-    return summary.hexdigest()
+        with closing(sqlite3.connect(Path(scratch, path.name))) as db:
+            yield db

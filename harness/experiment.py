@@ -11,7 +11,7 @@
         x.settle()
         x.check().raise_if_not_held()
 
-A schedule says the same as data; `harness.explore` runs schedules.
+A schedule says the same as data: `run_schedule` runs one, `harness.explore` many.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, cast
 
 from harness.errors import HarnessError
-from harness.lane import Lane
-from harness.result import Verdict, Violation
+from harness.lane import Job, Lane
+from harness.result import ExperimentResult, NotHeldError, Verdict, Violation
 from harness.schedule import parse
 from harness.workspace import Image, default_root
 
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     from harness.rig import Halt
     from harness.scenario import Scenario
     from harness.workload import Command
-
-
-class NotHeldError(AssertionError):
-    """An experiment did not hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +57,29 @@ class Check:
         if self.verdict is not Verdict.HELD:
             found = [f"{v.oracle}: {v.message}" for v in self.violations]
             raise NotHeldError("\n".join([self.verdict, *found, self.note]).rstrip())
+
+
+def run_schedule(
+    scenario: Scenario, schedule: str, seed: int = 0, root: Path | None = None
+) -> ExperimentResult:
+    """Run one schedule from start to verdict.
+
+    Args:
+        scenario: What is tried.
+        schedule: Its text, for example ``ack.send.after#1=kill``; empty for the control leg.
+        seed: Source of everything random.
+        root: Directory for the workspace; see `harness.workspace.default_root`.
+
+    Raises:
+        UsageError: The text is not a schedule.
+    """
+    parsed = parse(schedule)
+    lane = Lane(root or default_root())
+    try:
+        lane.call("prepare", scenario)
+        return cast("ExperimentResult", lane.call("run", Job(scenario.name, parsed, seed), None))
+    finally:
+        lane.stop()
 
 
 class IncarnationHandle:

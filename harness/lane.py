@@ -13,8 +13,9 @@ import pickle
 import shutil
 import signal
 import tempfile
+import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 import multiprocess
@@ -101,10 +102,11 @@ class _Bench:
 
         What is not held is run again without a shortcut: that one counts.
         """
+        began = time.monotonic()
         result = self._conduct(job, None, self._known)
         if result.verdict is not Verdict.HELD:
             result = self._conduct(job, keep, None)
-        return result
+        return replace(result, seconds=time.monotonic() - began)
 
     def _conduct(
         self, job: Job, keep: Path | None, known: KnownRestarts | None
@@ -133,7 +135,7 @@ class _Bench:
 
     def check(self) -> tuple[Verdict, tuple[Violation, ...], str]:
         """Judge the open rig, which must have settled."""
-        return judge(self._the_rig, self._the_rig.gather())
+        return judge(self._the_rig.scenario.oracles, self._the_rig.gather())
 
     def close(self) -> None:
         """Close the open rig."""

@@ -8,6 +8,7 @@ from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from harness.pins import NO_PINS, Pins
 from harness.result import Verdict
 from harness.schedule import CONTROL, Moment
 
@@ -62,6 +63,7 @@ class Outcome:
         reached_together: Labels that the other scenarios of its group reached in this run; None
             when some of them were not run, so that nothing can be said of points not reached.
         bounds: What the tier left out, in words.
+        pins: Failures that are known.
     """
 
     scenario: Scenario
@@ -70,6 +72,7 @@ class Outcome:
     whole: bool
     reached_together: frozenset[str] | None = frozenset()
     bounds: tuple[str, ...] = ()
+    pins: Pins = NO_PINS
 
     @property
     def control(self) -> ExperimentResult:
@@ -146,13 +149,24 @@ class Outcome:
         broken = [r for r in self.results if r.verdict is Verdict.BROKEN]
         pin = self.scenario.pin
         if pin.outcome == "holds":
-            count = f"{len(broken)} experiment{'s' * (len(broken) != 1)}"
-            return f"{count} broke a promise" if broken else ""
+            return self._against_pins(broken)
         if not self.whole or any(pin.oracle in result.oracles for result in broken):
             return ""
         others = sorted({name for result in broken for name in result.oracles})
         caught = f"only {', '.join(others)} did" if others else "none did"
         return f"pinned broken by {pin.oracle}, but {caught}"
+
+    def _against_pins(self, broken: list[ExperimentResult]) -> str:
+        new = [result for result in broken if not self.pins.know(result)]
+        found = []
+        if new:
+            known = f", {len(broken) - len(new)} more are pinned" if len(new) < len(broken) else ""
+            found.append(f"{len(new)} experiment{'s' * (len(new) != 1)} broke a promise{known}")
+        fixed = self.pins.fixed(self.results)
+        if fixed:
+            count = f"{len(fixed)} pinned failure{'s' * (len(fixed) != 1)}"
+            found.append(f"{count} no longer there, unpin: {'; '.join(map(str, fixed))}")
+        return "; ".join(found)
 
     def inconclusive(self) -> Iterator[str]:
         """Give every reason why nothing can be said about this scenario, or not all of it."""

@@ -20,6 +20,7 @@ from harness.explore.matrix import run_matrix
 from harness.lane import Job
 from harness.pytest_plugin import FOLDER_INI
 from harness.registry import scenarios_in
+from harness.render.safe_text import block, plain
 from harness.result import Verdict
 from harness.schedule import parse
 from harness.workspace import default_root
@@ -205,9 +206,9 @@ def describe(result: ExperimentResult) -> str:
     """Say what an experiment came to and how to run it again."""
     again = f"crash-harness run {result.scenario} --seed {result.seed} --at '{result.schedule}'"
     facts = [f"{violation.oracle}: {violation.message}" for violation in result.violations]
-    return "\n".join(
-        [f"{result.verdict}: {result.experiment_id}", *facts, result.note, again]
-    ).replace("\n\n", "\n")
+    lines = [f"{result.verdict}: {result.experiment_id}", *facts]
+    note = block(result.note) if result.note else []
+    return "\n".join([*map(plain, lines), *note, plain(again)])
 
 
 def _tell_nobody(_event: object) -> None:

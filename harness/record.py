@@ -5,26 +5,46 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from harness.failure_record import FAILURE
 from harness.outcome import exit_code
+from harness.pins import NO_PINS
+from harness.recording.failure import Circumstances, failure_record
+from harness.recording.masking import Masking
+from harness.recording.open_failures import keep_open
 from harness.result import Verdict
+from harness.run_record import RESULTS, SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from harness.jsontext import Json, JsonObject
+    from harness.failure_record import EnvironmentRow, MinimalRow
+    from harness.jsontext import Json
     from harness.outcome import Outcome
-    from harness.result import ExperimentResult, LifeTrace
+    from harness.pins import KnownFailure, Pins
+    from harness.result import ExperimentResult
+    from harness.run_record import (
+        ExperimentRow,
+        MomentRow,
+        PinRow,
+        RunRecord,
+        ScenarioRow,
+        TimingRow,
+    )
     from harness.scenario import Scenario
 
-SCHEMA = "crash-harness/results/1"
-FAILURE_SCHEMA = "crash-harness/failure/1"
-RESULTS = "results.json"
-FAILURE = "failure.json"
+FAILURES = "failures"
+_COMPARED = 200
+"""Of how many failures of a scenario the crash images are read, which is most of the cost."""
+_COMPARED_OF_KNOWN_BAD = 3
+"""The same, of a scenario that is pinned broken: its failures are expected."""
+_SLOWEST = 10
+_VIOLATIONS = 50
+_TEXT_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +58,9 @@ class RunFacts:
         started: When it began.
         seconds: How long it took, in seconds.
         scenarios_from: Where the scenarios were loaded from, as the user named it.
+        environment: Where it ran.
+        minimal: By fingerprint: the shortest schedule of a failure, when one was looked for.
+        pins: Failures that are known.
     """
 
     tier: str
@@ -46,6 +69,9 @@ class RunFacts:
     started: datetime
     seconds: float
     scenarios_from: str
+    environment: EnvironmentRow
+    minimal: Mapping[str, MinimalRow] = field(default_factory=dict)
+    pins: Pins = NO_PINS
 
 
 def new_run_dir(out: Path, started: datetime) -> Path:
@@ -66,7 +92,7 @@ def new_run_dir(out: Path, started: datetime) -> Path:
     raise FileExistsError(f"{out / name}: a thousand runs in one second")
 
 
-def write_record(directory: Path, outcomes: tuple[Outcome, ...], facts: RunFacts) -> JsonObject:
+def write_record(directory: Path, outcomes: tuple[Outcome, ...], facts: RunFacts) -> RunRecord:
     """Write ``results.json`` and the failures, and point ``latest`` at the run.
 
     Args:
@@ -77,15 +103,17 @@ def write_record(directory: Path, outcomes: tuple[Outcome, ...], facts: RunFacts
     Returns:
         What was written to ``results.json``.
     """
-    record = as_json(outcomes, facts)
-    for outcome in outcomes:
-        for result in outcome.results:
-            if result.verdict is Verdict.BROKEN:
-                folder = directory / "failures" / result.fingerprint
-                folder.mkdir(parents=True, exist_ok=True)
-                _write(folder / FAILURE, _failure(result, facts))
-    _write(directory / RESULTS, record)
+    masking = Masking.of_this_machine()
     latest = directory.parent / "latest"
+    previous = latest.readlink().name if latest.is_symlink() else ""
+    record = as_json(outcomes, facts, masking, previous)
+    for outcome in outcomes:
+        broken = [result for result in outcome.results if result.verdict is Verdict.BROKEN]
+        most = _COMPARED if outcome.scenario.pin.outcome == "holds" else _COMPARED_OF_KNOWN_BAD
+        for number, result in enumerate(broken):
+            _write_failure(directory, result, outcome, facts, masking, compared=number < most)
+    write_json(directory / RESULTS, cast("Json", record))
+    keep_open(directory, outcomes)
     fresh = directory.parent / f".latest.{os.getpid()}"
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(directory.name)
@@ -93,43 +121,72 @@ def write_record(directory: Path, outcomes: tuple[Outcome, ...], facts: RunFacts
     return record
 
 
-def as_json(outcomes: tuple[Outcome, ...], facts: RunFacts) -> JsonObject:
-    """Return the record; everything that differs between two equal runs is in ``timing``."""
-    count = sum(len(outcome.results) for outcome in outcomes)
+def _write_failure(
+    directory: Path,
+    result: ExperimentResult,
+    outcome: Outcome,
+    facts: RunFacts,
+    masking: Masking,
+    *,
+    compared: bool,
+) -> None:
+    folder = directory / FAILURES / result.fingerprint
+    folder.mkdir(parents=True, exist_ok=True)
+    minimal = facts.minimal.get(result.fingerprint) or alone(result)
+    about = Circumstances(facts.scenarios_from, minimal, facts.environment, masking, compared)
+    record = failure_record(result, outcome, folder, about)
+    write_json(folder / FAILURE, cast("Json", record))
+
+
+def alone(result: ExperimentResult) -> MinimalRow:
+    """Return what is said of the shortest schedule when none was looked for."""
+    single = len(result.schedule.moments) <= 1
+    how = "There is nothing to leave out" if single else "No shorter one was looked for"
+    return {"schedule": str(result.schedule), "how": how, "steps": []}
+
+
+def as_json(
+    outcomes: tuple[Outcome, ...], facts: RunFacts, masking: Masking, previous: str = ""
+) -> RunRecord:
+    """Return the record; everything that differs between two equal runs is in ``timing``.
+
+    Args:
+        outcomes: What came out.
+        facts: What was asked.
+        masking: What is not to be given away.
+        previous: Name of the run before, if there was one.
+    """
     return {
         "schema": SCHEMA,
         "tier": facts.tier,
         "seed": facts.seed,
-        "scenarios": [_scenario(outcome) for outcome in outcomes],
+        "scenarios": [_scenario(outcome, masking) for outcome in outcomes],
         "experiments": [
-            _experiment(result, outcome.scenario)
+            _experiment(result, outcome.scenario, facts.pins, masking)
             for outcome in outcomes
             for result in outcome.results
         ],
-        "moments": [
-            {
-                "scenario": outcome.scenario.name,
-                "moment": str(tally.moment),
-                "source": tally.source,
-                "reached": tally.reached,
-                "struck": tally.struck,
-                "struck_in_recovery": tally.struck_in_recovery,
-                "survived": tally.survived,
-            }
-            for outcome in outcomes
-            for tally in outcome.moments
-        ],
+        "moments": [row for outcome in outcomes for row in _moments(outcome)],
+        "pins": [_pin(pin, outcomes) for pin in facts.pins.known],
         "totals": totals(outcomes),
-        "timing": {
-            "started": facts.started.astimezone(UTC).isoformat(timespec="seconds"),
-            "seconds": round(facts.seconds, 3),
-            "experiments_per_s": round(count / facts.seconds, 2) if facts.seconds else 0,
-            "lanes": facts.lanes,
-        },
+        "timing": _timing(outcomes, facts, previous),
     }
 
 
-def totals(outcomes: tuple[Outcome, ...]) -> JsonObject:
+def _timing(outcomes: tuple[Outcome, ...], facts: RunFacts, previous: str) -> TimingRow:
+    results = [result for outcome in outcomes for result in outcome.results]
+    slowest = sorted(results, key=lambda result: -result.seconds)[:_SLOWEST]
+    return {
+        "started": facts.started.astimezone(UTC).isoformat(timespec="seconds"),
+        "seconds": round(facts.seconds, 3),
+        "experiments_per_s": round(len(results) / facts.seconds, 2) if facts.seconds else 0,
+        "lanes": facts.lanes,
+        "previous": previous,
+        "slowest": [{"id": r.experiment_id, "seconds": round(r.seconds, 3)} for r in slowest],
+    }
+
+
+def totals(outcomes: tuple[Outcome, ...]) -> dict[str, int]:
     """Return the counts of a run."""
     verdicts = Counter(r.verdict for outcome in outcomes for r in outcome.results)
     moments = [tally for outcome in outcomes for tally in outcome.moments]
@@ -145,21 +202,42 @@ def totals(outcomes: tuple[Outcome, ...]) -> JsonObject:
     }
 
 
-def _scenario(outcome: Outcome) -> JsonObject:
+def _scenario(outcome: Outcome, masking: Masking) -> ScenarioRow:
     return {
         "name": outcome.scenario.name,
         "pin": str(outcome.scenario.pin),
         "as_pinned": not outcome.exit_code,
-        "mismatch": outcome.mismatch,
-        "inconclusive": list(outcome.inconclusive()),
-        "bounds": list(outcome.bounds),
+        "mismatch": masking.text(outcome.mismatch),
+        "inconclusive": [masking.text(text[:_TEXT_CHARS]) for text in outcome.inconclusive()],
+        "bounds": [masking.text(text) for text in outcome.bounds],
         "oracles": [
             {"name": oracle.name, "promise": oracle.promise} for oracle in outcome.scenario.oracles
         ],
     }
 
 
-def _experiment(result: ExperimentResult, scenario: Scenario) -> JsonObject:
+def _moments(outcome: Outcome) -> list[MomentRow]:
+    return [
+        {
+            "scenario": outcome.scenario.name,
+            "moment": str(tally.moment),
+            "source": tally.source,
+            "reached": tally.reached,
+            "struck": tally.struck,
+            "struck_in_recovery": tally.struck_in_recovery,
+            "survived": tally.survived,
+        }
+        for tally in outcome.moments
+    ]
+
+
+def _experiment(
+    result: ExperimentResult, scenario: Scenario, pins: Pins, masking: Masking
+) -> ExperimentRow:
+    violations = result.violations[:_VIOLATIONS]
+    note = result.note
+    if len(result.violations) > _VIOLATIONS:
+        note += f"\n{len(result.violations) - _VIOLATIONS} more violations were left out"
     return {
         "id": result.experiment_id,
         "scenario": result.scenario,
@@ -167,41 +245,41 @@ def _experiment(result: ExperimentResult, scenario: Scenario) -> JsonObject:
         "seed": result.seed,
         "verdict": result.verdict.value,
         "pin": str(scenario.pin),
-        "violations": [{"oracle": v.oracle, "message": v.message} for v in result.violations],
+        "known": pins.know(result),
+        "violations": [
+            {"oracle": v.oracle, "message": masking.text(v.message[:_TEXT_CHARS])}
+            for v in violations
+        ],
         "fired": [
             {"moment": str(fired.moment), "incarnation": fired.incarnation}
             for fired in result.fired
         ],
         "fingerprint": result.fingerprint,
-        "note": result.note,
+        "note": masking.text(note[: 2 * _TEXT_CHARS]),
     }
 
 
-def _failure(result: ExperimentResult, facts: RunFacts) -> JsonObject:
+def _pin(pin: KnownFailure, outcomes: tuple[Outcome, ...]) -> PinRow:
+    results = [result for outcome in outcomes for result in outcome.results]
+    broken = any(pin.knows(result) for result in results)
+    fixed = any(pin in outcome.pins.fixed(outcome.results) for outcome in outcomes)
     return {
-        "schema": FAILURE_SCHEMA,
-        "fingerprint": result.fingerprint,
-        "scenarios_from": facts.scenarios_from,
-        "scenario": result.scenario,
-        "schedule": str(result.schedule),
-        "seed": result.seed,
-        "violations": [{"oracle": v.oracle, "message": v.message} for v in result.violations],
-        "history": [entry for life in result.lives for entry in _history(life)],
+        "scenario": pin.scenario,
+        "schedule": pin.schedule,
+        "fingerprint": pin.fingerprint,
+        "reason": pin.reason,
+        "date": pin.date.isoformat(),
+        "state": "broken" if broken else "fixed" if fixed else "not_run",
     }
 
 
-def _history(life: LifeTrace) -> Iterable[Json]:
-    for hit in life.hits:
-        yield {
-            "incarnation": life.number,
-            "point": hit.label,
-            "context": hit.context,
-            "hits": hit.hits,
-        }
-    yield {"incarnation": life.number, "ended": life.death}
+def write_json(path: Path, value: Json) -> None:
+    """Write a JSON file, whole or not at all.
 
-
-def _write(path: Path, value: JsonObject) -> None:
+    Args:
+        path: Where.
+        value: What.
+    """
     fresh = path.with_name(path.name + ".new")
     text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
     # A lone surrogate, which UTF-8 cannot hold, becomes the JSON escape that means the same.

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
+import re
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import UsageError
+from harness.failure_record import read_failure_record
 from harness.lane import Job
 from harness.outcome import ExitCode
-from harness.record import FAILURE, FAILURE_SCHEMA
 from harness.result import Verdict
 from harness.schedule import CONTROL, Schedule, parse
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from harness.explore.executor import Executor
     from harness.result import ExperimentResult
     from harness.scenario import Scenario
@@ -41,10 +40,10 @@ class Reproduction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A recorded failure.
+    """A failure to run again.
 
     Attributes:
-        fingerprint: Its identity.
+        fingerprint: Its identity, or empty when it comes from a schedule and not from a record.
         scenarios_from: Where its scenario was loaded from.
         scenario: Name of the scenario.
         schedule: The strikes.
@@ -67,33 +66,40 @@ def read_failure(path: Path) -> Failure:
     Raises:
         UsageError: There is none, or it is of another version.
     """
-    file = path / FAILURE if path.is_dir() else path
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"no recorded failure at {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{file} is not JSON: {error}") from error
-    schema = data.get("schema") if isinstance(data, dict) else None
-    if schema != FAILURE_SCHEMA:
-        raise UsageError(f"{file} has schema {schema!r}; this version reads {FAILURE_SCHEMA!r}")
-    fields = {
-        "fingerprint": str,
-        "scenarios_from": str,
-        "scenario": str,
-        "schedule": str,
-        "seed": int,
-    }
-    for name, kind in fields.items():
-        if type(data.get(name)) is not kind:
-            raise UsageError(f"{file}: {name!r} is missing or no {kind.__name__}")
+    record = read_failure_record(path)
     return Failure(
-        data["fingerprint"],
-        data["scenarios_from"],
-        data["scenario"],
-        parse(data["schedule"]),
-        data["seed"],
+        record["fingerprint"],
+        str(Path(record["scenarios_from"]).expanduser()),
+        record["scenario"],
+        parse(record["schedule"]),
+        record["seed"],
     )
+
+
+_EXPERIMENT = re.compile(r"(?P<scenario>[a-z0-9._-]+)\[(?P<schedule>.*)\]", re.DOTALL)
+
+
+def named_failure(what: str, scenarios_from: str, seed: int) -> Failure:
+    """Read what is to be run again: the folder of a failure, or an experiment as reports name it.
+
+    Args:
+        what: A path, or ``scenario[schedule]``.
+        scenarios_from: For an experiment: where its scenario is loaded from.
+        seed: For an experiment: the seed.
+
+    Raises:
+        UsageError: It is neither, or the record is of another version.
+    """
+    if Path(what).exists():
+        return read_failure(Path(what))
+    match = _EXPERIMENT.fullmatch(what)
+    if match is None:
+        raise UsageError(
+            f"no recorded failure at {what}, and it is no experiment such as "
+            "'orders[order.charge.after#1=kill]'"
+        )
+    schedule = "" if match["schedule"] == "control" else match["schedule"]
+    return Failure("", scenarios_from, match["scenario"], parse(schedule), seed)
 
 
 def run_again(
@@ -108,8 +114,9 @@ def run_again(
         times: How often.
 
     Returns:
-        *Still broken* if every run has the recorded fingerprint, *holds now* if every run held,
-        *did not reproduce* for anything else; and the results, the control leg first.
+        *Still broken* if every run has the recorded fingerprint, or without a record all have one,
+        *holds now* if every run held, *did not reproduce* for anything else; and the results, the
+        control leg first.
     """
     executor.prepare([scenario])
     again = Job(scenario.name, failure.schedule, failure.seed)
@@ -118,7 +125,8 @@ def run_again(
     results = tuple(by_index[index] for index in range(len(jobs)))
     control, *runs = results
     held = control.verdict is Verdict.HELD
-    if held and all(result.fingerprint == failure.fingerprint for result in runs):
+    wanted = failure.fingerprint or runs[0].fingerprint
+    if held and wanted and all(result.fingerprint == wanted for result in runs):
         return Reproduction.STILL_BROKEN, results
     if held and all(result.verdict is Verdict.HELD for result in runs):
         return Reproduction.HOLDS_NOW, results

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,10 @@ class Verdict(StrEnum):
     WRONG_DEATH = "wrong_death"
     HUNG = "hung"
     UNKNOWN = "unknown"
+
+
+class NotHeldError(AssertionError):
+    """An experiment did not hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,8 @@ class ExperimentResult:
         fired: Every fault that is proved to have happened, in order.
         note: For verdicts other than `HELD` and `BROKEN`: what happened, for the reader.
         lives: What each incarnation did.
+        survivors: Processes that were left when every incarnation was dead.
+        seconds: How long it took, in seconds; no part of what came out.
     """
 
     scenario: str
@@ -90,6 +96,8 @@ class ExperimentResult:
     fired: tuple[Fired, ...] = ()
     note: str = ""
     lives: tuple[LifeTrace, ...] = ()
+    survivors: tuple[str, ...] = ()
+    seconds: float = field(default=0.0, compare=False)
 
     @property
     def experiment_id(self) -> str:
@@ -111,3 +119,14 @@ class ExperimentResult:
         if self.verdict is not Verdict.BROKEN:
             return ""
         return digest([self.scenario, str(self.schedule), list(self.oracles)])[:16]
+
+    def raise_if_not_held(self) -> None:
+        """Raise with everything that was found unless the verdict is `HELD`.
+
+        Raises:
+            NotHeldError: The verdict is another one.
+        """
+        if self.verdict is not Verdict.HELD:
+            found = [f"{v.oracle}: {v.message}" for v in self.violations]
+            head = f"{self.verdict}: {self.experiment_id}"
+            raise NotHeldError("\n".join([head, *found, self.note]).rstrip())

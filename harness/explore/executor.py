@@ -35,6 +35,11 @@ class Executor:
         cores = sorted(os.sched_getaffinity(0))
         self._lanes = [Lane(root, cores[number % len(cores)]) for number in range(lanes)]
 
+    def keeping(self, keep: Path) -> Self:
+        """Keep what broken experiments leave in another directory from now on."""
+        self._keep = keep
+        return self
+
     def __enter__(self) -> Self:
         return self
 
@@ -54,11 +59,14 @@ class Executor:
             for lane in self._lanes:
                 lane.receive()
 
-    def run(self, jobs: Sequence[Job]) -> Iterator[tuple[int, ExperimentResult]]:
+    def run(
+        self, jobs: Sequence[Job], *, keep: bool = True
+    ) -> Iterator[tuple[int, ExperimentResult]]:
         """Run experiments.
 
         Args:
             jobs: What to run; their scenarios have been prepared.
+            keep: Whether to keep what broken ones left, if there is a directory for it.
 
         Yields:
             The index of a job and its result, as they end.
@@ -73,7 +81,7 @@ class Executor:
             while waiting and idle:
                 index, job = waiting.popleft()
                 lane = idle.pop()
-                lane.send("run", job, self._keep)
+                lane.send("run", job, self._keep if keep else None)
                 busy[lane] = index
             ready = multiprocessing.connection.wait(
                 [lane.connection for lane in busy], _EXPERIMENT_S

@@ -1,62 +1,27 @@
-"""The summary at the end of a run, for a terminal."""
+"""The summary at the end of a run, for a terminal; plain when it is none."""
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, TypedDict, cast
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
 
 from rich.markup import escape
 from rich.table import Table
+
+from harness.render.safe_text import block, plain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console, JustifyMethod
 
-    from harness.jsontext import JsonObject
+    from harness.run_record import ExperimentRow, RunRecord, ScenarioRow
 
 _SHOWN = 10
+_NUMBERS = ("held", "broken", "other", "moments", "survived")
 
 
-class _Violation(TypedDict):
-    oracle: str
-    message: str
-
-
-class _Experiment(TypedDict):
-    scenario: str
-    schedule: str
-    verdict: str
-    pin: str
-    violations: list[_Violation]
-    fingerprint: str
-
-
-class _Moment(TypedDict):
-    scenario: str
-    moment: str
-    struck: int
-    survived: bool
-
-
-class _Scenario(TypedDict):
-    name: str
-    pin: str
-    as_pinned: bool
-    mismatch: str
-    inconclusive: list[str]
-    bounds: list[str]
-
-
-class _Record(TypedDict):
-    experiments: list[_Experiment]
-    moments: list[_Moment]
-    scenarios: list[_Scenario]
-    totals: dict[str, int]
-    timing: dict[str, float]
-
-
-def print_summary(console: Console, record: JsonObject, directory: Path) -> None:
+def print_summary(console: Console, record: RunRecord, directory: Path) -> None:
     """Print what a run came to: a table of scenarios, what failed and why, the counts, the record.
 
     Args:
@@ -64,15 +29,13 @@ def print_summary(console: Console, record: JsonObject, directory: Path) -> None
         record: The content of ``results.json``.
         directory: Where the record is.
     """
-    run = cast("_Record", record)
-    console.print(_table(run))
-    for scenario in run["scenarios"]:
+    console.print(_table(record))
+    for scenario in record["scenarios"]:
         if not scenario["as_pinned"]:
-            _print_scenario(console, run, scenario, directory)
-    for scenario in run["scenarios"]:
-        if scenario["pin"] == "holds" and scenario["bounds"]:
-            console.print(f"{escape(scenario['name'])}: {escape('; '.join(scenario['bounds']))}")
-    totals, timing = run["totals"], run["timing"]
+            _print_scenario(console, record, scenario, directory)
+    _print_pins(console, record)
+    _print_bounds(console, record)
+    totals, timing = record["totals"], record["timing"]
     console.print(
         f"\nmoments: {totals['moments_found']} found, {totals['moments_struck']} struck, "
         f"{totals['moments_survived']} survived"
@@ -84,53 +47,96 @@ def print_summary(console: Console, record: JsonObject, directory: Path) -> None
     )
     console.print(f"as pinned: {totals['as_pinned']} of {totals['scenarios']} scenarios")
     console.print(f"record: {directory}", soft_wrap=True, markup=False)
+    if (directory / "report.html").exists():
+        console.print(f"report: {directory / 'report.html'}", soft_wrap=True, markup=False)
 
 
-def _table(run: _Record) -> Table:
+def _table(record: RunRecord) -> Table:
+    verdicts: dict[str, Counter[str]] = defaultdict(Counter)
+    for experiment in record["experiments"]:
+        verdicts[experiment["scenario"]][experiment["verdict"]] += 1
+    moments = Counter(moment["scenario"] for moment in record["moments"])
+    survived = Counter(moment["scenario"] for moment in record["moments"] if moment["survived"])
     table = Table(box=None, pad_edge=False)
     for column in ("scenario", "pinned", "held", "broken", "other", "moments", "survived", ""):
         justify: JustifyMethod = "right" if column in _NUMBERS else "left"
         table.add_column(column, justify=justify, no_wrap=column == "scenario")
-    for scenario in run["scenarios"]:
+    for scenario in record["scenarios"]:
         name = scenario["name"]
-        verdicts = Counter(e["verdict"] for e in run["experiments"] if e["scenario"] == name)
-        moments = [m for m in run["moments"] if m["scenario"] == name]
-        held, broken = verdicts["held"], verdicts["broken"]
-        good = scenario["as_pinned"]
+        counts = verdicts[name]
+        held, broken = counts["held"], counts["broken"]
         table.add_row(
-            escape(name),
-            escape(scenario["pin"]),
+            escape(plain(name)),
+            escape(plain(scenario["pin"])),
             str(held),
             str(broken),
-            str(verdicts.total() - held - broken),
-            str(len(moments)),
-            str(sum(m["survived"] for m in moments)),
-            "[green]as pinned[/]" if good else "[bold red]NOT as pinned[/]",
+            str(counts.total() - held - broken),
+            str(moments[name]),
+            str(survived[name]),
+            "[green]as pinned[/]" if scenario["as_pinned"] else "[bold red]NOT as pinned[/]",
         )
     return table
 
 
-_NUMBERS = ("held", "broken", "other", "moments", "survived")
-
-
-def _print_scenario(console: Console, run: _Record, scenario: _Scenario, directory: Path) -> None:
+def _print_scenario(
+    console: Console, record: RunRecord, scenario: ScenarioRow, directory: Path
+) -> None:
     name = scenario["name"]
-    why = scenario["mismatch"] or "inconclusive"
-    console.print(f"\n[bold red]{escape(name)}[/]: {escape(why)}")
+    why = escape(plain(scenario["mismatch"] or "inconclusive"))
+    console.print(f"\n[bold red]{escape(plain(name))}[/]: {why}", soft_wrap=True)
     for reason in scenario["inconclusive"][:_SHOWN]:
-        console.print(f"  {escape(reason)}", soft_wrap=True)
+        first, *rest = block(reason, lines=20)
+        _print(console, f"  {first}")
+        for line in rest:
+            _print(console, f"    | {line}")
     _print_more(console, len(scenario["inconclusive"]))
     if scenario["pin"] != "holds":
         return
-    broken = [e for e in run["experiments"] if e["scenario"] == name and e["verdict"] == "broken"]
+    broken = [
+        row
+        for row in record["experiments"]
+        if row["scenario"] == name and row["verdict"] == "broken" and not row["known"]
+    ]
     for experiment in broken[:_SHOWN]:
-        console.print(f"  {escape(experiment['schedule'] or 'control')}", soft_wrap=True)
-        for violation in experiment["violations"][:_SHOWN]:
-            found = f"{violation['oracle']}: {violation['message']}"
-            console.print(f"    {escape(found)}", soft_wrap=True)
-        again = directory / "failures" / experiment["fingerprint"]
-        console.print(f"    crash-harness repro {again}", soft_wrap=True, markup=False)
+        _print_failure(console, experiment, directory)
     _print_more(console, len(broken))
+
+
+def _print_failure(console: Console, experiment: ExperimentRow, directory: Path) -> None:
+    _print(console, f"  {plain(experiment['schedule']) or 'control'}")
+    for violation in experiment["violations"][:_SHOWN]:
+        _print(console, f"    {plain(violation['oracle'])}: {plain(violation['message'])}")
+    again = directory / "failures" / plain(experiment["fingerprint"])
+    _print(console, f"    crash-harness repro {again}")
+
+
+def _print_pins(console: Console, record: RunRecord) -> None:
+    states = Counter(pin["state"] for pin in record["pins"])
+    if not states:
+        return
+    console.print(
+        f"\npinned failures: {states['broken']} still broken, {states['fixed']} fixed, "
+        f"{states['not_run']} not run"
+    )
+    fixed = [pin for pin in record["pins"] if pin["state"] == "fixed"]
+    for pin in fixed[:_SHOWN]:
+        _print(console, f"  fixed, unpin it: {plain(pin['scenario'])}[{plain(pin['schedule'])}]")
+    _print_more(console, len(fixed))
+
+
+def _print_bounds(console: Console, record: RunRecord) -> None:
+    """Print what the tier left out, of scenarios that hold."""
+    bounded = [row for row in record["scenarios"] if row["pin"] == "holds" and row["bounds"]]
+    for scenario in bounded[:_SHOWN]:
+        _print(console, f"{plain(scenario['name'])}: {plain('; '.join(scenario['bounds']))}")
+    _print_more(console, len(bounded))
+
+
+def _print(console: Console, text: str) -> None:
+    if text.lstrip().startswith("::"):
+        # A CI system would obey a line that begins so.
+        text = f"  | {text.lstrip()}"
+    console.print(text, soft_wrap=True, markup=False)
 
 
 def _print_more(console: Console, count: int) -> None:

@@ -190,7 +190,7 @@ def test_left_over_link_of_a_killed_run_is_no_obstacle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rule 9: a run that was killed while it pointed `latest` at itself stops nobody."""
-    monkeypatch.setattr(record, "as_json", lambda _outcomes, _facts: {})
+    monkeypatch.setattr(record, "as_json", lambda *_: {})
     (tmp_path / f".latest.{os.getpid()}").symlink_to("gone")
     directory = tmp_path / "run"
     directory.mkdir()

@@ -12,26 +12,29 @@ import pytest
 from harness_doubles import broken, hit, hits, result, scenario
 
 from harness.catalogue import Catalogue, DeclaredPoint
+from harness.failure_record import FAILURE_SCHEMA, FailureRecord, read_failure_record
 from harness.outcome import Outcome
 from harness.record import (
-    FAILURE_SCHEMA,
-    SCHEMA,
     RunFacts,
     as_json,
     new_run_dir,
     totals,
     write_record,
 )
+from harness.recording.environment import NOWHERE
+from harness.recording.masking import Masking
 from harness.reproduce import read_failure
 from harness.result import Verdict
+from harness.run_record import SCHEMA, RunRecord
 from harness.schedule import parse
+from harness.shape import check
 
 if TYPE_CHECKING:
-    from harness.jsontext import JsonObject
     from harness.result import ExperimentResult
 
 STARTED = datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
-FACTS = RunFacts("smoke", 7, 2, STARTED, 3.14159, "my_scenarios.py")
+FACTS = RunFacts("smoke", 7, 2, STARTED, 3.14159, "my_scenarios.py", NOWHERE)
+UNMASKED = Masking({}, "", "")
 AT_B = parse("a.b.before[command=c2]=kill")
 CATALOGUE = Catalogue([DeclaredPoint("a.b.before", "p/a.py", 1)])
 
@@ -48,6 +51,11 @@ def failed() -> ExperimentResult:
     return replace(broken(AT_B, "first"), lives=lives, seed=7)
 
 
+def recorded(facts: RunFacts, *others: ExperimentResult) -> RunRecord:
+    """Return the record of a run, without anything to mask."""
+    return as_json(outcomes(*others), facts, UNMASKED)
+
+
 def read(path: Path) -> dict[str, object]:
     """Read a JSON file."""
     return cast("dict[str, object]", json.loads(path.read_text(encoding="utf-8")))
@@ -56,7 +64,7 @@ def read(path: Path) -> dict[str, object]:
 def test_two_equal_runs_differ_in_timing_alone() -> None:
     """Rule 6: two runs with one seed give the same record apart from ``timing``."""
     later = replace(FACTS, lanes=8, started=STARTED + timedelta(days=1), seconds=99.0)
-    one, other = as_json(outcomes(failed()), FACTS), as_json(outcomes(failed()), later)
+    one, other = recorded(FACTS, failed()), recorded(later, failed())
     assert one["timing"] != other["timing"]
     assert {**one, "timing": None} == {**other, "timing": None}
     assert json.dumps({**one, "timing": None}) == json.dumps({**other, "timing": None})
@@ -65,12 +73,12 @@ def test_two_equal_runs_differ_in_timing_alone() -> None:
 def test_where_scenarios_were_loaded_from_is_no_part_of_the_record() -> None:
     """Rule 6: the same run from another directory gives the same record."""
     elsewhere = replace(FACTS, scenarios_from="/elsewhere/my_scenarios.py")
-    assert as_json(outcomes(), FACTS) == as_json(outcomes(), elsewhere)
+    assert recorded(FACTS) == recorded(elsewhere)
 
 
 def test_the_record_says_what_was_asked_and_what_came_out() -> None:
     """README, *record*: scenarios, experiments, moments, totals and timing."""
-    record = as_json(outcomes(failed()), FACTS)
+    record = recorded(FACTS, failed())
     assert (record["schema"], record["tier"], record["seed"]) == (SCHEMA, "smoke", 7)
     assert record["scenarios"] == [
         {
@@ -83,7 +91,7 @@ def test_the_record_says_what_was_asked_and_what_came_out() -> None:
             "oracles": [{"name": "first", "promise": "what was promised"}],
         }
     ]
-    experiments = cast("list[JsonObject]", record["experiments"])
+    experiments = record["experiments"]
     assert [each["schedule"] for each in experiments] == ["", "a.b.before[command=c2]#1=kill"]
     assert experiments[1] == {
         "id": "tried[a.b.before[command=c2]#1=kill]",
@@ -92,6 +100,7 @@ def test_the_record_says_what_was_asked_and_what_came_out() -> None:
         "seed": 7,
         "verdict": "broken",
         "pin": "holds",
+        "known": False,
         "violations": [{"oracle": "first", "message": "first found it"}],
         "fired": [{"moment": "a.b.before[command=c2]#1", "incarnation": 1}],
         "fingerprint": failed().fingerprint,
@@ -113,7 +122,13 @@ def test_the_record_says_what_was_asked_and_what_came_out() -> None:
         "seconds": 3.142,
         "experiments_per_s": 0.64,
         "lanes": 2,
+        "previous": "",
+        "slowest": [
+            {"id": "tried[control]", "seconds": 0.0},
+            {"id": "tried[a.b.before[command=c2]#1=kill]", "seconds": 0.0},
+        ],
     }
+    assert record["pins"] == []
 
 
 def test_the_totals_add_up() -> None:
@@ -139,8 +154,8 @@ def test_the_totals_add_up() -> None:
 
 def test_a_run_that_took_no_time_has_a_record() -> None:
     """A clock that does not move is no reason to fail."""
-    record = as_json(outcomes(), replace(FACTS, seconds=0.0))
-    assert cast("JsonObject", record["timing"])["experiments_per_s"] == 0
+    record = recorded(replace(FACTS, seconds=0.0))
+    assert record["timing"]["experiments_per_s"] == 0
 
 
 def test_the_record_is_written_as_it_is_returned(tmp_path: Path) -> None:
@@ -165,26 +180,37 @@ def test_each_failure_is_written_to_a_folder_of_its_own(tmp_path: Path) -> None:
         failed().fingerprint,
         other.fingerprint,
     }
-    assert read(kept / "failure.json") == {
+    record = check(read(kept / "failure.json"), FailureRecord, "failure.json")
+    asked = {
         "schema": FAILURE_SCHEMA,
         "fingerprint": failed().fingerprint,
         "scenarios_from": "my_scenarios.py",
         "scenario": "tried",
         "schedule": "a.b.before[command=c2]#1=kill",
         "seed": 7,
-        "violations": [{"oracle": "first", "message": "first found it"}],
-        "history": [
-            {
-                "incarnation": 1,
-                "point": "a.b.before",
-                "context": {"command": "c2"},
-                "hits": {"": 2, "command": 1},
-            },
-            {"incarnation": 1, "ended": "killed by SIGKILL"},
-            {"incarnation": 2, "point": "a.b.before", "context": {}, "hits": {"": 1}},
-            {"incarnation": 2, "ended": "killed by SIGKILL"},
-        ],
+        "pin": "holds",
     }
+    assert {**record, **asked} == record
+    assert record["violations"] == [{"oracle": "first", "message": "first found it"}]
+    assert record["promises"] == [{"name": "first", "promise": "what was promised"}]
+    assert record["environment"] == NOWHERE
+    assert record["minimal"]["schedule"] == record["schedule"]
+    assert [(strike["moment"], strike["incarnation"]) for strike in record["strikes"]] == [
+        ("a.b.before[command=c2]#1", 1)
+    ]
+    assert [
+        (row["order"], row["incarnation"], row["what"], row["text"], row["context"], row["hits"])
+        for row in record["history"]
+    ] == [
+        (1, 1, "started", "started", {}, {}),
+        (2, 1, "struck", "a.b.before", {"command": "c2"}, {"": 2, "command": 1}),
+        (3, 1, "ended", "killed by SIGKILL", {}, {}),
+        (4, 2, "started", "started", {}, {}),
+        (5, 2, "point", "a.b.before", {}, {"": 1}),
+        (6, 2, "ended", "killed by SIGKILL", {}, {}),
+    ]
+    assert record["history_left_out"] == 0
+    assert read_failure_record(kept) == record
     assert (kept / "image").exists()
 
 

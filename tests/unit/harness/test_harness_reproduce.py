@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from harness_doubles import broken, result, scenario
 
+from benchmarks.sample_records import failure_record
 from harness.errors import UnknownNameError, UsageError
+from harness.failure_record import FAILURE, FAILURE_SCHEMA
 from harness.outcome import ExitCode
-from harness.record import FAILURE, FAILURE_SCHEMA
 from harness.reproduce import Failure, Reproduction, read_failure, run_again
 from harness.result import Verdict
 from harness.schedule import CONTROL, parse
@@ -27,14 +28,14 @@ if TYPE_CHECKING:
 AT_B = parse("a.b.before=kill")
 BROKEN = broken(AT_B, "first")
 HELD = result(AT_B)
-GOOD: dict[str, object] = {
-    "schema": FAILURE_SCHEMA,
+NEEDED: dict[str, object] = {
     "fingerprint": BROKEN.fingerprint,
     "scenarios_from": "scenarios",
     "scenario": "tried",
     "schedule": "a.b.before#1=kill",
     "seed": 3,
 }
+GOOD: dict[str, object] = {**failure_record(), **NEEDED}
 FAILURE_READ = Failure(BROKEN.fingerprint, "scenarios", "tried", AT_B, 3)
 
 
@@ -54,7 +55,8 @@ def test_the_control_leg_can_be_a_failure(tmp_path: Path) -> None:
 def test_there_is_no_failure(tmp_path: Path, name: str) -> None:
     """Rule 8: a wrong path is a usage error that shows it."""
     path = tmp_path / name
-    with pytest.raises(UsageError, match=f"no recorded failure at {path}: No such file"):
+    file = path / FAILURE if path.is_dir() else path
+    with pytest.raises(UsageError, match=f"no recorded failure at {file}: No such file"):
         read_failure(path)
 
 
@@ -81,13 +83,13 @@ def test_a_failure_of_another_version(tmp_path: Path, content: object, shown: st
     """Rule 10: what this version does not know is refused, with what it does know."""
     (tmp_path / FAILURE).write_text(json.dumps(content))
     with pytest.raises(
-        UsageError, match=f"has schema {shown}; this version reads '{FAILURE_SCHEMA}"
+        UsageError, match=f"has schema {shown}, and this version reads '{FAILURE_SCHEMA}"
     ):
         read_failure(tmp_path)
 
 
 @pytest.mark.parametrize("field", [name for name in GOOD if name != "schema"])
-@pytest.mark.parametrize("wrong", ["missing", None, [], 1.5])
+@pytest.mark.parametrize("wrong", ["missing", None, 1.5, True])
 def test_a_field_that_is_missing_or_of_another_kind(
     tmp_path: Path, field: str, wrong: object
 ) -> None:
@@ -96,8 +98,23 @@ def test_a_field_that_is_missing_or_of_another_kind(
     if wrong != "missing":
         content[field] = wrong
     (tmp_path / FAILURE).write_text(json.dumps(content))
-    kind = type(GOOD[field]).__name__
-    with pytest.raises(UsageError, match=f"'{field}' is missing or no {kind}"):
+    expected = {
+        str: f"failure.json.{field} is not a text",
+        int: f"failure.json.{field} is not a whole number",
+        list: f"failure.json.{field} is no list",
+        dict: f"failure.json.{field} is no object",
+    }[type(GOOD[field])]
+    with pytest.raises(
+        UsageError, match=f"'{field}' is missing" if wrong == "missing" else expected
+    ):
+        read_failure(tmp_path)
+
+
+@pytest.mark.parametrize("field", NEEDED)
+def test_a_list_where_a_text_or_a_number_is_wanted(tmp_path: Path, field: str) -> None:
+    """Rule 10: every field is checked before it is used."""
+    (tmp_path / FAILURE).write_text(json.dumps({**GOOD, field: []}))
+    with pytest.raises(UsageError, match=f"failure.json.{field} is not a"):
         read_failure(tmp_path)
 
 

@@ -1,0 +1,42 @@
+"""How long rendering takes, and how large pages get: python -m benchmarks.render."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from benchmarks.large_records import large_failure, large_run
+from harness.render.html_failure import failure_page
+from harness.render.html_run import run_page
+from harness.render.issue import issue
+from harness.render.junit import junit
+from harness.render.markdown import markdown
+from harness.render.ndjson import ndjson
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EXPERIMENTS = 10_000
+EVENTS = 100_000
+
+
+def main() -> None:
+    """Measure and print."""
+    run, before, failure = large_run(EXPERIMENTS), large_run(EXPERIMENTS), large_failure(EVENTS)
+    outputs: dict[str, Callable[[], str]] = {
+        f"run page, {EXPERIMENTS} experiments (limit 5 s, 5 MB)": lambda: run_page(run, before),
+        f"JUnit, {EXPERIMENTS} experiments": lambda: junit(run),
+        f"Markdown, {EXPERIMENTS} experiments": lambda: markdown(run),
+        f"event log, {EXPERIMENTS} experiments": lambda: "".join(ndjson(run)),
+        f"failure page, {EVENTS} events": lambda: failure_page(failure),
+        f"issue, {EVENTS} events": lambda: issue(failure),
+    }
+    for name, output in outputs.items():
+        began = time.perf_counter()
+        text = output()
+        seconds = time.perf_counter() - began
+        print(f"{name:52} {seconds:7.3f} s {len(text.encode()) / 1e6:8.3f} MB")
+
+
+if __name__ == "__main__":
+    main()

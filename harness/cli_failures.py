@@ -1,0 +1,173 @@
+"""Commands about what was recorded: ``repro``, ``report``, ``recheck``, ``gallery``, ``schema``."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.by_hand import open_shell
+from harness.cli_options import report_option, root_option, scenarios_option, seed_option
+from harness.errors import UsageError
+from harness.explore.executor import Executor
+from harness.explore.matrix import check_schedule
+from harness.failure_record import FailureRecord, read_failure_record
+from harness.gallery import check_gallery, make_gallery, shown_in
+from harness.judge_again import failures_at, judge_record
+from harness.outcome import ExitCode
+from harness.registry import DEFAULT, load, select
+from harness.render.outputs import chosen, write_again
+from harness.render.safe_text import block, plain
+from harness.reproduce import named_failure, run_again
+from harness.result import Verdict
+from harness.run_record import RunRecord
+from harness.shape import json_schema
+from harness.workspace import default_root
+
+if TYPE_CHECKING:
+    from harness.result import ExperimentResult
+
+
+@click.command()
+@click.argument("what", metavar="PATH|SCENARIO[SCHEDULE]")
+@click.option("--times", type=click.IntRange(min=1), default=1, help="Run it so often.")
+@click.option("--shell", is_flag=True, help="Open a shell on a copy of the crash image instead.")
+@click.option(
+    "--scenarios", "source", default=None, metavar="PATH", help="Where to find the scenario now."
+)
+@seed_option
+@root_option
+def repro(  # noqa: PLR0917 - one parameter per option
+    what: str, times: int, shell: bool, source: str | None, seed: int, root: Path | None
+) -> None:
+    """Run a failure again: the folder of a recorded one, or a schedule such as reports print.
+
+    Exit codes: 1 still broken, 0 holds now, 3 did not reproduce.
+    """
+    failure = named_failure(what, source or DEFAULT, seed)
+    (scenario,) = select(load(source or failure.scenarios_from), [failure.scenario])
+    check_schedule(failure.schedule, [scenario])
+    if shell:
+        path = Path(what)
+        if not path.exists():
+            raise UsageError("--shell needs the folder of a recorded failure, with its crash image")
+        folder = path if path.is_dir() else path.parent
+        raise SystemExit(open_shell(failure, scenario, folder, root or default_root()))
+    with Executor(1, root or default_root()) as executor:
+        outcome, results = run_again(failure, scenario, executor, times)
+    wanted = failure.fingerprint or next((r.fingerprint for r in results[1:] if r.fingerprint), "")
+    same = sum(bool(wanted) and result.fingerprint == wanted for result in results[1:])
+    click.echo(f"{outcome}: {same} of {times} runs gave fingerprint {wanted or '(none)'}")
+    click.echo(f"  {failure.scenario}: {plain(str(failure.schedule)) or 'control'}")
+    for result in results if results[0].verdict != "held" else results[1:2]:
+        _tell(result)
+    raise SystemExit(outcome.exit_code)
+
+
+def _tell(result: ExperimentResult) -> None:
+    for violation in result.violations:
+        click.echo(f"  {violation.oracle}: {plain(violation.message)}")
+    if result.note:
+        first, *rest = block(result.note)
+        click.echo(f"  {result.verdict}: {first}")
+        for line in rest:
+            click.echo(f"    | {line}")
+
+
+@click.command()
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@report_option
+def report(path: Path, reports: str | None) -> None:
+    """Render an old record again; PATH is a run's directory or a failure's folder."""
+    names = chosen(reports, os.environ)
+    write_again(path, names, click.echo)
+    click.echo(f"rendered {', '.join(names) or 'nothing'}: {path}")
+
+
+@click.command()
+@click.argument("path", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--scenarios", "source", default=None, metavar="PATH", help="Where to find the scenario now."
+)
+def recheck(path: Path, source: str | None) -> None:
+    """Judge recorded failures with today's oracles, by their crash images; no worker is run.
+
+    PATH is a failure's folder, or a run's directory for all of its failures. Exit codes: 1 still
+    broken by an oracle, 0 all hold by today's oracles, 3 an oracle cannot tell.
+    """
+    verdicts = set()
+    for folder in failures_at(path):
+        record = read_failure_record(folder)
+        where = source or str(Path(record["scenarios_from"]).expanduser())
+        (scenario,) = select(load(where), [record["scenario"]])
+        verdict, violations, note = judge_record(folder, scenario)
+        verdicts.add(verdict)
+        before = sorted({violation["oracle"] for violation in record["violations"]})
+        now = sorted({violation.oracle for violation in violations})
+        click.echo(f"{record['fingerprint']}: {verdict}")
+        click.echo(f"  {record['scenario']}: {plain(record['schedule']) or 'control'}")
+        click.echo(f"  broken then: {', '.join(map(plain, before))}")
+        click.echo(f"  broken now: {', '.join(now) or 'none'}")
+        for line in block(note) if note else []:
+            click.echo(f"  | {line}")
+    if Verdict.BROKEN in verdicts:
+        raise SystemExit(ExitCode.BROKEN)
+    raise SystemExit(ExitCode.INCONCLUSIVE if Verdict.UNKNOWN in verdicts else ExitCode.AS_PINNED)
+
+
+@click.command()
+@click.argument("names", metavar="[SCENARIO]...", nargs=-1)
+@click.option("--check", is_flag=True, help="Change nothing; exit 1 when a page is another.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("reports/gallery"),
+    show_default=True,
+    help="Directory of the gallery.",
+)
+@root_option
+@scenarios_option
+def gallery(names: tuple[str, ...], check: bool, out: Path, root: Path | None, source: str) -> None:
+    """Make the gallery: reports of known-bad workers, the same on every machine.
+
+    Without a name: of those that it has, or of all when there is no gallery.
+    """
+    wanted = names or shown_in(out)
+    scenarios = [s for s in select(load(source), wanted) if s.pin.outcome == "broken"]
+    if not scenarios:
+        raise UsageError("no scenario here is pinned broken, so there is nothing to show")
+    with Executor(1, root or default_root()) as executor:
+        pages = make_gallery(scenarios, source, executor, out)
+    if not check:
+        for path, text in pages.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        click.echo(f"{len(scenarios)} reports: {out}")
+        return
+    other = check_gallery(pages)
+    for line in other:
+        click.echo(plain(line))
+    if other:
+        click.echo("look at the changes after: crash-harness gallery")
+        raise SystemExit(ExitCode.BROKEN)
+    click.echo(f"{len(scenarios)} reports are as committed: {out}")
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of the records."""
+    click.echo(schema_text(), nl=False)
+
+
+def schema_text() -> str:
+    """Return the JSON Schema of the records, as it is published in ``reports/schema.json``."""
+    found = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Records of crash-harness: results.json of a run, failure.json of a failure",
+        "oneOf": [{"$ref": "#/$defs/results"}, {"$ref": "#/$defs/failure"}],
+        "$defs": {"results": json_schema(RunRecord), "failure": json_schema(FailureRecord)},
+    }
+    return json.dumps(found, indent=1) + "\n"

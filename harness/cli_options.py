@@ -1,0 +1,47 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.registry import DEFAULT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+root_option = click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=None,
+    help="Directory for the workspaces (default: memory if there is room, else the temp folder).",
+)
+
+seed_option = click.option(
+    "--seed", default=0, show_default=True, help="Source of everything random."
+)
+
+
+def scenarios_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--scenarios``."""
+    return click.option(
+        "--scenarios",
+        "source",
+        default=DEFAULT,
+        metavar="PATH",
+        help="Folder or file with the scenarios (default: ./scenarios).",
+    )(command)
+
+
+def report_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--report``."""
+    return click.option(
+        "--report",
+        "reports",
+        default=None,
+        metavar="NAMES",
+        help="Outputs beside the record, joined by commas: html, junit, markdown, annotations, "
+        "ndjson, issue, or none (default: html; in GitHub Actions also markdown and annotations).",
+    )(command)

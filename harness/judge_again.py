@@ -1,0 +1,113 @@
+"""Judge an old failure with today's oracles: its crash images, its history, no worker is run."""
+
+from __future__ import annotations
+
+import re
+import signal
+from typing import TYPE_CHECKING
+
+from harness.conduct import judge
+from harness.errors import UsageError
+from harness.failure_record import read_failure_record
+from harness.incarnation import Death, Hit
+from harness.oracles.oracle import Evidence, Life
+from harness.workspace import Image
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.failure_record import FailureRecord
+    from harness.result import Verdict, Violation
+    from harness.scenario import Scenario
+
+_DEATH = re.compile(r"killed by (?P<signal>SIG[A-Z0-9]+)|exited with code (?P<code>-?\d+)")
+
+
+def judge_record(folder: Path, scenario: Scenario) -> tuple[Verdict, tuple[Violation, ...], str]:
+    """Judge a recorded failure.
+
+    Args:
+        folder: The failure's folder, with its crash images.
+        scenario: Its scenario, as it is today.
+
+    Returns:
+        As `harness.conduct.judge`.
+
+    Raises:
+        UsageError: There is no record, it is of another version, or its images are not all there.
+    """
+    return judge(scenario.oracles, evidence_of(folder, scenario))
+
+
+def evidence_of(folder: Path, scenario: Scenario) -> Evidence:
+    """Read what the experiment left.
+
+    Args:
+        folder: The failure's folder.
+        scenario: Its scenario.
+
+    Raises:
+        UsageError: See `judge_record`.
+    """
+    record = read_failure_record(folder)
+    if record["history_left_out"]:
+        raise UsageError(f"{folder}: its history is not whole, so it cannot be judged again")
+    images = folder / "images"
+    lives = _lives(record, images)
+    struck = len({strike["incarnation"] for strike in record["strikes"]})
+    if len(lives) < struck + 2:
+        raise UsageError(f"{folder} has {len(lives)} incarnations and {struck} strikes; not judged")
+    unchanged = Image(images / f"{lives[struck + 1].number}-unchanged")
+    if not unchanged.path.is_dir():
+        # A worker that ends by itself is at rest when it has ended; only its next life sees the
+        # fresh command.
+        unchanged = lives[struck + 1].after
+    return Evidence(
+        workload=scenario.workload(record["seed"]),
+        struck=tuple(lives[:struck]),
+        recovered=lives[struck],
+        again=lives[-1],
+        unchanged=unchanged,
+        survivors=tuple(record["survivors"]),
+    )
+
+
+def _lives(record: FailureRecord, images: Path) -> list[Life]:
+    before = Image(images / "0-start")
+    lives = []
+    for row in record["lives"]:
+        number = row["number"]
+        after = Image(images / f"{number}-end")
+        if not after.worker_dir.is_dir():
+            raise UsageError(f"the crash image {after.path} is not there; judge where it was made")
+        hits = tuple(
+            Hit(entry["text"], entry["context"], entry["hits"], entry["stopped"])
+            for entry in record["history"]
+            if entry["incarnation"] == number and entry["what"] in ("point", "struck")
+        )
+        lives.append(Life(number, hits, _death(row["death"]), before, after))
+        before = after
+    return lives
+
+
+def _death(text: str) -> Death:
+    match = _DEATH.fullmatch(text)
+    if match is None:
+        raise UsageError(f"the record says {text!r} of a death, which is neither signal nor code")
+    if match["signal"]:
+        return Death(signal.Signals[match["signal"]].value, -1)
+    return Death(0, int(match["code"]))
+
+
+def failures_at(path: Path) -> list[Path]:
+    """Return the folders of failures at a path: a failure's own, or all of a run.
+
+    Raises:
+        UsageError: There is none.
+    """
+    if (path / "failure.json").exists():
+        return [path]
+    found = sorted(file.parent for file in (path / "failures").glob("*/failure.json"))
+    if not found:
+        raise UsageError(f"no recorded failure at {path}")
+    return found

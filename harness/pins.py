@@ -1,0 +1,154 @@
+"""The pins file: failures that are known, so that a harness can be adopted before all are fixed.
+
+::
+
+    [[pin]]
+    scenario = "orders"
+    schedule = "order.charge.after#1=kill"
+    reason = "the provider's idempotency keys come with version 3"
+    date = 2026-11-30
+
+A pin names a failure by scenario and schedule, by its fingerprint, or by both. A failure that is
+not pinned fails the run; a pinned one that is gone asks to be unpinned, and fails it too.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from harness.errors import UnknownNameError, UsageError
+from harness.result import Verdict
+from harness.schedule import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from harness.result import ExperimentResult
+
+FILE_NAME = "crash-harness.pins.toml"
+
+_KEYS = ("scenario", "schedule", "fingerprint", "reason", "date")
+
+Table: TypeAlias = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFailure:
+    """A pin: a failure that is known.
+
+    Attributes:
+        scenario: Name of the scenario, or empty for a pin by fingerprint alone.
+        schedule: Text of the schedule, as it is printed.
+        fingerprint: Identity of the failure, or empty for any failure of this schedule.
+        reason: Why it is left for now.
+        date: When it was pinned.
+    """
+
+    scenario: str
+    schedule: str
+    fingerprint: str
+    reason: str
+    date: dt.date
+
+    def __str__(self) -> str:
+        if not self.scenario:
+            return self.fingerprint
+        return f"{self.scenario}[{self.schedule or 'control'}]"
+
+    def names(self, result: ExperimentResult) -> bool:
+        """Tell whether it names this experiment; one by fingerprint alone names what is broken."""
+        if not self.scenario:
+            return result.fingerprint == self.fingerprint
+        return self.scenario == result.scenario and self.schedule == str(result.schedule)
+
+    def knows(self, result: ExperimentResult) -> bool:
+        """Tell whether it is the pin of this failure."""
+        broken = result.verdict is Verdict.BROKEN
+        right = self.fingerprint in ("", result.fingerprint)
+        return broken and right and self.names(result)
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """The pins of a file.
+
+    Attributes:
+        known: The pins, in the order of the file.
+    """
+
+    known: tuple[KnownFailure, ...] = ()
+
+    def know(self, result: ExperimentResult) -> bool:
+        """Tell whether a failure is pinned."""
+        return any(pin.knows(result) for pin in self.known)
+
+    def fixed(self, results: Iterable[ExperimentResult]) -> tuple[KnownFailure, ...]:
+        """Return the pins whose experiment was run and held.
+
+        A pin by fingerprint alone does not say which experiment that is, so it is never seen fixed.
+        """
+        held = [result for result in results if result.verdict is Verdict.HELD]
+        return tuple(pin for pin in self.known if any(pin.names(result) for result in held))
+
+
+NO_PINS = Pins()
+
+
+def read_pins(path: Path) -> Pins:
+    """Read a pins file.
+
+    Args:
+        path: The file.
+
+    Raises:
+        UsageError: It cannot be read, is no TOML, or a pin is not well formed.
+        UnknownNameError: A key is not known.
+    """
+    try:
+        with path.open("rb") as file:
+            data = tomllib.load(file)
+    except OSError as error:
+        raise UsageError(f"no pins file at {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not TOML: {error}") from error
+    for key in data:
+        if key != "pin":
+            raise UnknownNameError("table of a pins file", key, ("pin",))
+    tables = data.get("pin", [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise UsageError(f"{path}: pins are written as [[pin]]")
+    return Pins(tuple(_pin(table, f"{path}: pin {n}") for n, table in enumerate(tables, start=1)))
+
+
+def _pin(table: Table, where: str) -> KnownFailure:
+    for key in table:
+        if key not in _KEYS:
+            raise UnknownNameError(f"key of a pin ({where})", key, _KEYS)
+    date = table.get("date")
+    if isinstance(date, dt.datetime) or not isinstance(date, dt.date):
+        raise UsageError(f"{where} has no date such as 2026-11-30")
+    pin = KnownFailure(
+        scenario=_text(table, "scenario", where),
+        schedule=str(parse(_text(table, "schedule", where))),
+        fingerprint=_text(table, "fingerprint", where),
+        reason=_text(table, "reason", where).strip(),
+        date=date,
+    )
+    if not pin.reason:
+        raise UsageError(f"{where} gives no reason")
+    if not pin.fingerprint and not (pin.scenario and "schedule" in table):
+        raise UsageError(f"{where} names neither a fingerprint nor a scenario with a schedule")
+    if pin.schedule and not pin.scenario:
+        raise UsageError(f"{where} has a schedule and no scenario")
+    return pin
+
+
+def _text(table: Table, key: str, where: str) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str):
+        raise UsageError(f"{where}: {key} is no text")
+    return value

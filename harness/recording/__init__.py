@@ -1,0 +1,1 @@
+"""Recording: what a failure left, turned into data that a reader needs."""

@@ -1,0 +1,99 @@
+"""Masking: what a record must not give away, and text that no file can hold."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.jsontext import Json
+
+MASK = "<masked>"
+
+_SECRET_NAME = re.compile(
+    r"secret|token|passw|passphrase|credential|api_?key|private_?key|access_?key|session_?key|auth(?!or)",
+    re.IGNORECASE,
+)
+_SECRETS = (
+    re.compile(r"(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"),
+    re.compile(r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|sk-|AKIA|ASIA)[A-Za-z0-9_-]{12,}"),
+    re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+"),
+    re.compile(r"(?i)(?<=\bbearer )[A-Za-z0-9._~+/=-]{8,}"),
+    re.compile(
+        r"(?i)(?<![a-z])(?:[a-z0-9_-]*(?:secret|token|passw(?:or)?d|api_?key|private_?key))"
+        r"[\"']?\s*[=:]\s*[\"']?(?P<value>[^\s\"',;&]{4,})"
+    ),
+    re.compile(
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
+    ),
+)
+_SHORTEST_SECRET = 6
+_SHORTEST_HOST = 4
+
+
+class Masking:
+    """Takes out home directories, host names and what looks like a secret.
+
+    Args:
+        environment: Environment variables; values of those that are named like a secret are
+            masked wherever they stand.
+        home: The home directory.
+        host: The name of this machine.
+    """
+
+    def __init__(self, environment: Mapping[str, str], home: str, host: str) -> None:
+        literal = {
+            value: MASK
+            for name, value in environment.items()
+            if looks_secret(name) and len(value) >= _SHORTEST_SECRET
+        }
+        if home not in ("", "/"):
+            literal[home.rstrip("/")] = "~"
+        if len(host) >= _SHORTEST_HOST and host != "localhost":
+            literal[host] = "<host>"
+        self._literal = literal
+        # The longest first: one value may be the beginning of another.
+        texts = sorted(literal, key=len, reverse=True)
+        whole = [rf"{re.escape(text)}(?![\w-])" for text in texts]
+        self._pattern = re.compile("|".join(whole)) if texts else None
+
+    @classmethod
+    def of_this_machine(cls) -> Masking:
+        """Return the masking for what is written here and now."""
+        return cls(os.environ, str(Path("~").expanduser()), socket.gethostname())
+
+    def text(self, value: str) -> str:
+        """Return a text with everything masked, and with what is no Unicode written out."""
+        clean = value.encode("utf-8", "backslashreplace").decode("utf-8")
+        if self._pattern is not None:
+            clean = self._pattern.sub(lambda match: self._literal[match.group()], clean)
+        for secret in _SECRETS:
+            clean = secret.sub(_hide, clean)
+        return clean
+
+    def everything(self, value: Json) -> Json:
+        """Return a JSON value with every text in it masked, keys too."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {self.text(key): self.everything(inner) for key, inner in value.items()}
+        if isinstance(value, Sequence):
+            return [self.everything(inner) for inner in value]
+        return value
+
+
+def looks_secret(name: str) -> bool:
+    """Tell whether a name, of an environment variable for example, says that it is secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def _hide(match: re.Match[str]) -> str:
+    if "value" in match.re.groupindex:
+        start, end = match.span("value")
+        begin = match.start()
+        return match.group()[: start - begin] + MASK + match.group()[end - begin :]
+    return MASK

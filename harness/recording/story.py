@@ -1,0 +1,74 @@
+"""The history of an experiment in one order: what the worker did, what the world saw."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from harness.recording.sightings import told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.failure_record import HistoryRow
+    from harness.recording.sightings import Seen
+    from harness.result import ExperimentResult, LifeTrace
+
+_MOST = 100_000
+_CONTEXT_CHARS = 200
+
+What = Literal["started", "point", "struck", "ended", "fact", "effect"]
+
+
+def history(result: ExperimentResult, seen: list[Seen]) -> tuple[list[HistoryRow], int]:
+    """Return the history, and how many entries were left out of its middle.
+
+    Args:
+        result: What each incarnation did.
+        seen: What the world had seen after each of them.
+    """
+    struck = {(fired.incarnation, str(fired.moment)) for fired in result.fired}
+    moments = {str(fired.moment): fired.moment for fired in result.fired}
+    rows: list[HistoryRow] = []
+    facts = effects = 0
+    for life, then in zip(result.lives, seen, strict=True):
+        rows.append(_row(life, "started", "started"))
+        for hit in life.hits:
+            hurt = any(
+                (life.number, name) in struck and hit.is_at(moment)
+                for name, moment in moments.items()
+            )
+            row = _row(life, "struck" if hurt else "point", hit.label)
+            row["context"] = {key: text[:_CONTEXT_CHARS] for key, text in hit.context.items()}
+            row["hits"] = hit.hits
+            row["stopped"] = hit.stop
+            rows.append(row)
+        rows.extend(_sighted(life, then, facts, effects))
+        facts, effects = len(then.facts), len(then.effects)
+        rows.append(_row(life, "ended", life.death))
+    left_out = max(0, len(rows) - _MOST)
+    if left_out:
+        rows = rows[: _MOST // 2] + rows[-_MOST // 2 :]
+    for order, row in enumerate(rows, start=1):
+        row["order"] = order
+    return rows, left_out
+
+
+def _sighted(life: LifeTrace, then: Seen, facts: int, effects: int) -> Iterator[HistoryRow]:
+    for fact in then.facts[facts:]:
+        yield _row(life, "fact", told(fact))
+    for effect in then.effects[effects:]:
+        by = f" by {effect.token}" if effect.token else ""
+        yield _row(life, "effect", f"{effect.kind} {effect.key}{by}")
+
+
+def _row(life: LifeTrace, what: What, text: str) -> HistoryRow:
+    return {
+        "order": 0,
+        "incarnation": life.number,
+        "lane": "world" if what in ("fact", "effect") else "worker",
+        "what": what,
+        "text": text,
+        "context": {},
+        "hits": {},
+        "stopped": False,
+    }

@@ -1,0 +1,51 @@
+"""The page of a failure: one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.render.again import commands_to_repeat
+from harness.render.page import render
+from harness.render.reading import broken_promises, change, contract, headline, why
+from harness.render.timeline import timeline, told
+
+if TYPE_CHECKING:
+    from harness.failure_record import FailureRecord, HistoryRow
+
+_HISTORY = 1_000
+_SIGNS = {"added": "+", "changed": "~", "removed": "−", "same": ""}
+_OPEN_STATES = 2
+
+
+def failure_page(record: FailureRecord) -> str:
+    """Render the page of a failure."""
+    shown = _shown(record["history"])
+    return render(
+        "failure.html",
+        {
+            "f": record,
+            "headline": headline(record),
+            "contract": contract(record),
+            "broken": broken_promises(record),
+            "why": why(record),
+            "change": change(record),
+            "t": timeline(record),
+            "signs": _SIGNS,
+            "open_states": max(_OPEN_STATES, len(record["strikes"]) + 1),
+            "again": commands_to_repeat(record),
+            "history": [(row, told(row)) for row in shown],
+            "history_hidden": len(record["history"]) - len(shown) + record["history_left_out"],
+        },
+    )
+
+
+def _shown(history: list[HistoryRow]) -> list[HistoryRow]:
+    """Choose entries: the first, the last, and those around the strikes."""
+    if len(history) <= _HISTORY:
+        return history
+    part = _HISTORY // 4
+    keep = set(range(part)) | set(range(len(history) - part, len(history)))
+    for index, row in enumerate(history):
+        if row["what"] == "struck" and len(keep) < _HISTORY:
+            keep |= set(range(max(0, index - part // 2), min(len(history), index + part // 2)))
+    return [history[index] for index in sorted(keep)[:_HISTORY]]

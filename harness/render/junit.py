@@ -1,0 +1,98 @@
+"""JUnit XML, as GitLab, GitHub actions and Jenkins read it: a suite per scenario.
+
+An experiment is a test case. One that came out as its scenario is pinned passes, a known-bad worker
+that is caught as well; a broken one is a failure, an inconclusive one an error. A scenario's pin is
+a test case of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape, quoteattr
+
+from harness.render.safe_text import block, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.run_record import ExperimentRow, RunRecord, ScenarioRow
+
+_VIOLATIONS = 20
+
+
+def junit(record: RunRecord) -> str:
+    """Render a run as JUnit XML."""
+    by_scenario: dict[str, list[ExperimentRow]] = {}
+    for row in record["experiments"]:
+        by_scenario.setdefault(row["scenario"], []).append(row)
+    seconds = {row["id"]: row["seconds"] for row in record["timing"]["slowest"]}
+    suites = [
+        _suite(scenario, by_scenario.get(scenario["name"], []), seconds)
+        for scenario in record["scenarios"]
+    ]
+    total = [sum(numbers) for numbers in zip(*(counts for _, counts in suites), strict=True)]
+    tests, failures, errors = total or [0, 0, 0]
+    head = (
+        f'<testsuites name="crash-harness" tests="{tests}" failures="{failures}" '
+        f'errors="{errors}" time="{record["timing"]["seconds"]}">'
+    )
+    body = "".join(text for text, _ in suites)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n{body}</testsuites>\n'
+
+
+def _suite(
+    scenario: ScenarioRow, rows: list[ExperimentRow], seconds: dict[str, float]
+) -> tuple[str, tuple[int, int, int]]:
+    name = plain(scenario["name"])
+    cases = [_case(row, seconds.get(row["id"], 0.0)) for row in rows]
+    cases.append(_pin_case(scenario))
+    text = "".join(case for case, _ in cases)
+    kinds = [kind for _, kind in cases]
+    counts = (len(cases), kinds.count("failure"), kinds.count("error"))
+    head = (
+        f'<testsuite name={quoteattr(name)} tests="{counts[0]}" failures="{counts[1]}" '
+        f'errors="{counts[2]}">\n'
+    )
+    return f"{head}{text}</testsuite>\n", counts
+
+
+def _case(row: ExperimentRow, seconds: float) -> tuple[str, str]:
+    schedule = plain(row["schedule"]) or "control"
+    caught = row["verdict"] == "broken" and row["schedule"] and row["pin"] != "holds"
+    head = (
+        f"<testcase classname={quoteattr(plain(row['scenario']))} name={quoteattr(schedule)} "
+        f'time="{seconds}"'
+    )
+    if row["verdict"] == "held":
+        return f"{head}/>\n", ""
+    body = escape("\n".join(_facts(row)))
+    if caught or row["known"]:
+        return f"{head}><system-out>{body}</system-out></testcase>\n", ""
+    kind = "failure" if row["verdict"] == "broken" else "error"
+    first = row["violations"][0]["message"] if row["violations"] else row["note"]
+    about = f"<{kind} type={quoteattr(row['verdict'])} message={quoteattr(plain(first, 300))}>"
+    return f"{head}>{about}{body}</{kind}></testcase>\n", kind
+
+
+def _facts(row: ExperimentRow) -> Iterator[str]:
+    for violation in row["violations"][:_VIOLATIONS]:
+        yield plain(f"{violation['oracle']}: {violation['message']}")
+    if len(row["violations"]) > _VIOLATIONS:
+        yield f"and {len(row['violations']) - _VIOLATIONS} more"
+    if row["note"]:
+        yield from block(row["note"])
+    if row["fingerprint"]:
+        yield plain(f"failures/{row['fingerprint']}")
+
+
+def _pin_case(scenario: ScenarioRow) -> tuple[str, str]:
+    name = plain(scenario["name"])
+    pin = quoteattr("pin: " + plain(scenario["pin"]))
+    head = f"<testcase classname={quoteattr(name)} name={pin}"
+    if scenario["as_pinned"]:
+        return f'{head} time="0"/>\n', ""
+    kind = "failure" if scenario["mismatch"] else "error"
+    facts = [scenario["mismatch"], *scenario["inconclusive"][:_VIOLATIONS]]
+    body = "\n".join(plain(fact) for fact in facts if fact)
+    about = f'<{kind} type="pin" message={quoteattr(body.split(chr(10), 1)[0][:300])}>'
+    return f'{head} time="0">{about}{escape(body)}</{kind}></testcase>\n', kind

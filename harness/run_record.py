@@ -1,0 +1,160 @@
+"""The record of a run, ``results.json``, as a shape."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, Literal, TypedDict, TypeVar
+
+from harness.errors import UsageError
+from harness.shape import check
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA: Final = "crash-harness/results/2"
+RESULTS = "results.json"
+
+T = TypeVar("T")
+
+
+class ViolationRow(TypedDict):
+    """One fact that breaks a promise."""
+
+    oracle: str
+    message: str
+
+
+class FiredRow(TypedDict):
+    """A strike that is proved."""
+
+    moment: str
+    incarnation: int
+
+
+class ExperimentRow(TypedDict):
+    """One experiment; `known` says that the pins file has its failure."""
+
+    id: str
+    scenario: str
+    schedule: str
+    seed: int
+    verdict: Literal["held", "broken", "not_fired", "wrong_death", "hung", "unknown"]
+    pin: str
+    known: bool
+    violations: list[ViolationRow]
+    fired: list[FiredRow]
+    fingerprint: str
+    note: str
+
+
+class OracleRow(TypedDict):
+    """An oracle and its promise."""
+
+    name: str
+    promise: str
+
+
+class ScenarioRow(TypedDict):
+    """A scenario against its pin."""
+
+    name: str
+    pin: str
+    as_pinned: bool
+    mismatch: str
+    inconclusive: list[str]
+    bounds: list[str]
+    oracles: list[OracleRow]
+
+
+class MomentRow(TypedDict):
+    """What became of a moment; `source` is ``file:line`` or empty."""
+
+    scenario: str
+    moment: str
+    source: str
+    reached: bool
+    struck: int
+    struck_in_recovery: int
+    survived: bool
+
+
+class PinRow(TypedDict):
+    """A pin of the pins file, and what the run says of it."""
+
+    scenario: str
+    schedule: str
+    fingerprint: str
+    reason: str
+    date: str
+    state: Literal["broken", "fixed", "not_run"]
+
+
+class SlowRow(TypedDict):
+    """How long an experiment took, in seconds."""
+
+    id: str
+    seconds: float
+
+
+class TimingRow(TypedDict):
+    """Everything that differs between two equal runs."""
+
+    started: str
+    seconds: float
+    experiments_per_s: float
+    lanes: int
+    previous: str
+    slowest: list[SlowRow]
+
+
+class RunRecord(TypedDict):
+    """What a run came to."""
+
+    schema: Literal["crash-harness/results/2"]
+    tier: str
+    seed: int
+    scenarios: list[ScenarioRow]
+    experiments: list[ExperimentRow]
+    moments: list[MomentRow]
+    pins: list[PinRow]
+    totals: dict[str, int]
+    timing: TimingRow
+
+
+def read_run(directory: Path) -> RunRecord:
+    """Read the record of a run.
+
+    Args:
+        directory: The run's directory.
+
+    Raises:
+        UsageError: There is none, or it is of another version.
+    """
+    return read_versioned(directory / RESULTS, RunRecord, SCHEMA, "record of a run")
+
+
+def read_versioned(file: Path, shape: type[T], schema: str, what: str) -> T:
+    """Read a JSON file whose ``schema`` must be the one that this version reads.
+
+    Args:
+        file: The file.
+        shape: What it must look like.
+        schema: Its version.
+        what: What it should be, for the message.
+
+    Raises:
+        UsageError: It cannot be read, is of another version or has another shape.
+    """
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"no {what} at {file}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{file} is not JSON: {error}") from error
+    found = data.get("schema") if isinstance(data, dict) else None
+    if found != schema:
+        raise UsageError(
+            f"{file} has schema {found!r}, and this version reads {schema!r} alone; "
+            "use the version of crash-harness that wrote it, or run the schedule again"
+        )
+    return check(data, shape, file.name)

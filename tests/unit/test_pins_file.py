@@ -1,0 +1,75 @@
+"""The pins file: known failures, with reason and date."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.errors import UsageError
+from harness.pins import read_pins
+from harness.result import ExperimentResult, Verdict, Violation
+from harness.schedule import parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AT = "order.charge.after#1=kill"
+FOUND = (Violation("no-effect-twice", "twice"),)
+BROKEN = ExperimentResult("orders", parse(AT), 0, Verdict.BROKEN, FOUND)
+HELD = ExperimentResult("orders", parse(AT), 0, Verdict.HELD)
+PIN = f'[[pin]]\nscenario = "orders"\nschedule = "{AT}"\nreason = "later"\ndate = 2026-11-30\n'
+
+
+def pins_file(tmp_path: Path, text: str) -> Path:
+    """Write a pins file."""
+    path = tmp_path / "pins.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_pin_by_schedule(tmp_path: Path) -> None:
+    """Issue 6: a pinned failure is known, another is not, and a fixed one is found."""
+    pins = read_pins(pins_file(tmp_path, PIN))
+    assert pins.know(BROKEN)
+    assert not pins.know(ExperimentResult("other", parse(AT), 0, Verdict.BROKEN, FOUND))
+    assert pins.fixed([BROKEN]) == ()
+    assert [str(pin) for pin in pins.fixed([HELD])] == [f"orders[{AT}]"]
+
+
+def test_pin_by_fingerprint_knows_one_failure(tmp_path: Path) -> None:
+    """A pin with a fingerprint is no pass for another failure of the same schedule."""
+    mark = f'fingerprint = "{BROKEN.fingerprint}"\n'
+    both = read_pins(pins_file(tmp_path, PIN + mark))
+    other = ExperimentResult("orders", parse(AT), 0, Verdict.BROKEN, (Violation("other", "x"),))
+    assert both.know(BROKEN)
+    assert not both.know(other)
+    alone = f'[[pin]]\n{mark}reason = "later"\ndate = 2026-11-30\n'
+    assert read_pins(pins_file(tmp_path, alone)).know(BROKEN)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[pin", "is not TOML"),
+        ("[[pins]]\n", "'pin'"),
+        ("pin = 3\n", "written as"),
+        (PIN.replace("reason", "raeson"), "'reason'"),
+        (PIN.replace('"later"', '" "'), "gives no reason"),
+        (PIN.replace("2026-11-30", '"yesterday"'), "no date"),
+        (PIN.replace(f'schedule = "{AT}"\n', ""), "names neither"),
+        (PIN.replace('scenario = "orders"\n', ""), "names neither"),
+        (PIN.replace('"later"', "3"), "reason is no text"),
+        (PIN.replace("=kill", "=kil"), "'kill'"),
+    ],
+)
+def test_malformed_pins_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    """Rule 7: a pin without reason or date, or with a misspelt key, is a usage error."""
+    with pytest.raises(UsageError, match=message):
+        read_pins(pins_file(tmp_path, text))
+
+
+def test_missing_file_is_refused(tmp_path: Path) -> None:
+    """A pins file that is named has to be there."""
+    with pytest.raises(UsageError, match="no pins file"):
+        read_pins(tmp_path / "nowhere.toml")
