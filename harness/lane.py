@@ -1,7 +1,7 @@
 """A lane: a spawned process that is a supervisor, with a world of its own, and the way to it.
 
-The owner talks to it through a pipe, one request and one reply at a time. A lane whose owner dies
-ends by itself and takes everything below it along.
+The owner talks to it through a pipe; replies come in the order of the requests. A lane whose owner
+dies ends by itself and takes everything below it along.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class Lane:
             self.connection.send_bytes(pickle.dumps(request))
 
     def receive(self, deadline_s: float = _CALL_S) -> object:
-        """Wait for the reply to the last request.
+        """Wait for the reply to the oldest request that has none yet.
 
         Raises:
             HarnessError: What the lane answered, or that it is gone.

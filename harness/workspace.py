@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -161,5 +160,5 @@ def copy_files(source: Path, destination: Path) -> None:
                 target.symlink_to(Path(entry.path).readlink())
             elif entry.is_dir():
                 copy_files(Path(entry.path), target)
-            elif stat.S_ISREG(entry.stat().st_mode):
+            elif entry.is_file():
                 shutil.copyfile(entry.path, target)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from harness.scenario import Scenario
 
 _EXPERIMENT_S = 300.0
+_AHEAD = 2
+"""How many experiments a lane is given at once, so that it need not wait for the next."""
 
 
 class Executor:
@@ -75,20 +77,20 @@ class Executor:
             HarnessError: The harness itself failed.
         """
         waiting = deque(enumerate(jobs))
-        busy: dict[Lane, int] = {}
-        idle = list(self._lanes)
-        while waiting or busy:
-            while waiting and idle:
-                index, job = waiting.popleft()
-                lane = idle.pop()
-                lane.send("run", job, self._keep if keep else None)
-                busy[lane] = index
-            ready = multiprocessing.connection.wait(
-                [lane.connection for lane in busy], _EXPERIMENT_S
-            )
+        given: dict[Lane, deque[int]] = {lane: deque() for lane in self._lanes}
+        while waiting or any(given.values()):
+            # One each in turn, so that no lane has two while another has none.
+            for _ in range(_AHEAD):
+                for lane in self._lanes:
+                    if waiting and len(given[lane]) < _AHEAD:
+                        index, job = waiting.popleft()
+                        lane.send("run", job, self._keep if keep else None)
+                        given[lane].append(index)
+            busy = [lane.connection for lane, indexes in given.items() if indexes]
+            ready = multiprocessing.connection.wait(busy, _EXPERIMENT_S)
             if not ready:
                 raise DeadlineError("an experiment to end", _EXPERIMENT_S)
-            for lane in [lane for lane in busy if lane.connection in ready]:
-                result = cast("ExperimentResult", lane.receive())
-                idle.append(lane)
-                yield busy.pop(lane), result
+            for lane in self._lanes:
+                if lane.connection in ready:
+                    result = cast("ExperimentResult", lane.receive())
+                    yield given[lane].popleft(), result
