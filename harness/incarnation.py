@@ -6,6 +6,7 @@ state it starts from. Only its supervisor, which is its parent, moves it.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -264,6 +265,7 @@ def _live(
         os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), 1)
         os.dup2(1, 2)
         points.arm(armed.hit)
+        gc.enable()
         worker(site)
         code = 0
     except SystemExit as end:

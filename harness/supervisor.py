@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from harness.scenario import Site
 
+_COLLECT_EVERY = 100
+"""The collector is off here; after so many experiments it is called by hand."""
+
 
 class Supervisor:
     """Forks incarnations in this process and knows every process below it."""
@@ -34,6 +37,7 @@ class Supervisor:
         self._listed = f"/proc/self/task/{threading.get_native_id()}/children"
         self._spared: set[int] = set()
         self._incarnations: list[Incarnation] = []
+        self._cleared = 0
 
     def spare(self, pid: int) -> None:
         """Remember a child that is no part of an experiment, such as the world."""
@@ -51,6 +55,8 @@ class Supervisor:
                 f"the warm-up of the worker left threads behind: {', '.join(others)}; "
                 "a process with threads must not fork"
             )
+        # As the documentation of `gc.freeze` has it: off in the parent, on again in the child.
+        gc.disable()
         gc.collect()
         gc.freeze()
 
@@ -86,6 +92,9 @@ class Supervisor:
             if incarnation.has_run:
                 incarnation.kill()
         self._incarnations.clear()
+        self._cleared += 1
+        if self._cleared % _COLLECT_EVERY == 0:
+            gc.collect()
         while strays := self._children() - self._spared:
             for pid in strays:
                 _end(pid)
