@@ -7,6 +7,7 @@ state it starts from. Only its supervisor, which is its parent, moves it.
 from __future__ import annotations
 
 import gc
+import io
 import json
 import os
 import signal
@@ -147,12 +148,15 @@ class Incarnation:
             return
         self._trace_fd = os.open(self._trace_path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         parent = os.getpid()
+        # An exception that a handler raises in the middle of a fork is lost in Python's own hooks.
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
         self._pid = os.fork()
         if self._pid == 0:
             worker, site = self._life
             armed = Armed(self._trace_path, stops, self._orders_path)
             _live(worker, site, armed, self._output_path, parent)
         self._pidfd = os.pidfd_open(self._pid)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
 
     def wait(self, what: str, deadline_s: float) -> Hit | None:
         """Wait until it stops at an ordered point or dies.
@@ -264,6 +268,9 @@ def _live(
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), 1)
         os.dup2(1, 2)
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # What was printed before a strike is evidence; a buffer would die with the process.
+            sys.stdout.reconfigure(line_buffering=True)
         points.arm(armed.hit)
         gc.enable()
         worker(site)

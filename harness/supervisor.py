@@ -78,11 +78,11 @@ class Supervisor:
 
         found = []
         for process in psutil.Process().children(recursive=True):
-            if process.pid in self._spared or self._spared & {p.pid for p in process.parents()}:
-                continue
             try:
-                found.append(f"{process.name()!r}: {' '.join(process.cmdline())[:200]}")
-            except psutil.Error:
+                above = {parent.pid for parent in process.parents()}
+                if not self._spared & {process.pid, *above}:
+                    found.append(f"{process.name()!r}: {' '.join(process.cmdline())[:200]}")
+            except psutil.Error:  # it has ended meanwhile, or only its wait status is left
                 continue
         return tuple(sorted(found))
 

@@ -214,3 +214,19 @@ def test_workspace_is_gone_afterwards() -> None:
     end = time.monotonic() + 10
     while path.exists():
         assert time.monotonic() < end
+
+
+def printing(_site: Site) -> None:
+    """Print, and come to a point."""
+    sys.stdout.write("before the strike\n")
+    crash_point("work.print.after")
+
+
+def test_what_was_printed_before_a_strike_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rule 2: what a killed worker printed is evidence, whatever buffers its output had."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    with Experiment(scenario(printing)) as x:
+        a = x.start()
+        a.run_until("work.print.after")
+        a.kill()
+        assert a.output() == "before the strike\n"
