@@ -106,8 +106,13 @@ def world_view(world_dir: Path) -> object:
     return read_ledger(world_dir), facts.events, facts.acks
 
 
-POINTS = ("worker_under_test.adapters", "worker_under_test.application")
-"""Packages that declare the points of the runtime."""
+POINTS = (
+    "worker_under_test.adapters",
+    "worker_under_test.application",
+    "worker_under_test.capabilities.compute",
+    "worker_under_test.capabilities.export",
+)
+"""Packages and modules that declare the points of the runtime and of what it runs here."""
 
 GROUP = "reference"
 """The scenarios that reach those points together."""
