@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, cast
 from faker import Faker
 
 from harness.oracles.admission import CancelHonoured, DrainingAdmitsNothing, WithinCapacity
-from harness.scenario import HOLDS, Pin, Scenario
+from harness.scenario import HOLDS
 from harness.workload import Command, ReplyLost, Workload
-from harness.world.coordinator import Coordinator
-from scenarios.reference import GROUP, ORACLES, POINTS, compute, control
+from scenarios.reference import GROUP, ORACLES, compute, control, variant
 from scenarios.reference_books import read_books
-from scenarios.reference_worker import QUIET_AT, warm_up, worker_with
+from scenarios.reference_worker import warm_up, worker_with
+from worker_under_test.main import Parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harness.oracles.books import AttemptRow
-    from worker_under_test.main import Parts
+    from harness.scenario import Pin, Scenario
 
 CAPACITY = 1
 
@@ -87,17 +87,12 @@ def control_variant(
         pin: What must be caught.
         strike: The labels to strike; empty for all.
     """
-    return Scenario(
-        name=name,
-        worker=worker_with(parts, CAPACITY),
+    worker = worker_with(parts, CAPACITY)
+    return replace(
+        variant(name, parts or Parts(), HOLDS, worker, strike=strike),
         workload=draw_workload,
         oracles=CONTROL_ORACLES,
         pin=pin,
-        points=POINTS,
-        must_reach_all=False,
-        services=(Coordinator.from_environment,),
-        quiet_at=QUIET_AT,
-        strike=strike,
     )
 
 
