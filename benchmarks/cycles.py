@@ -1,7 +1,7 @@
 """Entry of ``python -m benchmarks.cycles``; `benchmarks.cycle_rates` says what is measured.
 
-A spawned lane imports the main module once more, and what a lane has imported makes each of its
-forks slower: so, as in the command ``crash-harness``, the main module imports when it is called.
+A spawned lane imports the main module once more: so, as in the command ``crash-harness``, the main
+module imports when it is called.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Entry of the command ``crash-harness`` and of ``python -m harness``.
 
-A spawned lane imports this module once more, as it does with every main module, and what a lane
-has imported makes each of its forks slower: so the command itself is imported when it is called.
+A spawned lane imports this module once more, as it does with every main module, and has no use for
+what a command needs: so the command itself is imported when it is called.
 """
 
 from __future__ import annotations

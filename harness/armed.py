@@ -6,17 +6,22 @@ Never loaded in a process that is not to be armed. The trace line is on its way 
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
 import signal
-import threading
-from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
+
+    PlainStop: TypeAlias = tuple[str, str, str, int]
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,11 @@ class Stop:
     key: str = ""
     value: str = ""
     ordinal: int = 0
+
+    @property
+    def plain(self) -> PlainStop:
+        """The same in plain values, for another process."""
+        return self.label, self.key, self.value, self.ordinal
 
 
 class _StopFields(TypedDict):
@@ -60,9 +70,8 @@ class Armed:
 
     def __init__(self, trace: str, stops: Sequence[Stop], orders: str) -> None:
         self._orders = orders
-        self._lock = threading.Lock()
-        self._label_hits: Counter[str] = Counter()
-        self._context_hits: Counter[tuple[str, str, str]] = Counter()
+        self._lock = _thread.allocate_lock()
+        self._hits: dict[tuple[str, str, str], int] = {}
         self._trace_fd = os.open(trace, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC)
         self._obey(stops)
 
@@ -92,22 +101,24 @@ class Armed:
         """
         texts = {key: str(value) for key, value in context.items()}
         with self._lock:
-            self._label_hits[label] += 1
-            hits = {"": self._label_hits[label]}
+            hits = {"": self._count(label, "", "")}
             for key, value in texts.items():
-                self._context_hits[label, key, value] += 1
-                hits[key] = self._context_hits[label, key, value]
+                hits[key] = self._count(label, key, value)
             stopping = self._every or any(
                 self._meets(stop, texts, hits) for stop in self._stops.get(label, ())
             )
             line = {"label": label, "context": texts, "hits": hits, "stop": stopping}
-            os.write(self._trace_fd, json.dumps(line, separators=(",", ":")).encode() + b"\n")
+            os.write(self._trace_fd, _ENCODER.encode(line).encode() + b"\n")
         if stopping:
             # A signal that a thread sends to itself is delivered before the call returns, so
             # the calling thread goes no further; SIGSTOP then stops the whole process.
-            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
+            signal.pthread_kill(_thread.get_ident(), signal.SIGSTOP)
             with self._lock:
                 self._obey(_stops(_read(self._orders)))
+
+    def _count(self, label: str, key: str, value: str) -> int:
+        self._hits[label, key, value] = hits = self._hits.get((label, key, value), 0) + 1
+        return hits
 
     @staticmethod
     def _meets(stop: Stop, texts: dict[str, str], hits: dict[str, int]) -> bool:

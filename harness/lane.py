@@ -1,4 +1,4 @@
-"""A lane: a spawned process that is a supervisor, with a world of its own, and the way to it.
+"""A lane: a spawned process with a supervisor and a world of its own, and the way to it.
 
 The owner talks to it through a pipe; replies come in the order of the requests. A lane whose owner
 dies ends by itself and takes everything below it along.
@@ -6,8 +6,6 @@ dies ends by itself and takes everything below it along.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import pickle
 import shutil
@@ -65,7 +63,7 @@ class _Bench:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._supervisor = Supervisor()
+        self._supervisor = Supervisor(root)
         self._world: World | None = None
         self._scenarios: dict[str, Scenario] = {}
         self._rig: Rig | None = None
@@ -77,25 +75,16 @@ class _Bench:
         if scenario.name in self._scenarios:
             return
         if scenario.services and self._world is None:
-            # Not before it is needed: every import makes every fork slower.
+            # Not before it is needed: it imports an HTTP server.
             from harness.world.client import World  # noqa: PLC0415
 
             self._world = World.start()
-            self._supervisor.spare(self._world.pid)
         self._scenarios[scenario.name] = scenario
         rig = self._new_rig(scenario, 0)
-        said = io.StringIO()
         try:
-            with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-                scenario.warm(rig.site(1))
-        except Exception as error:
-            raise HarnessError(
-                f"the warm-up of {scenario.name!r} failed: {type(error).__name__}: {error}\n"
-                f"{said.getvalue()}"
-            ) from error
+            self._supervisor.prepare(scenario, rig.site(1))
         finally:
             rig.close()
-        self._supervisor.freeze()
 
     def run(self, job: Job, keep: Path | None) -> ExperimentResult:
         """Run an experiment; keep the workspace of a broken one.
@@ -145,7 +134,7 @@ class _Bench:
 
     def end(self) -> None:
         """End everything below this process."""
-        self._supervisor.clear()
+        self._supervisor.end()
         if self._world is not None:
             self._world.stop()
 

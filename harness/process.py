@@ -8,7 +8,12 @@ import signal
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_SIG_SETMASK = int(signal.SIG_SETMASK)
+_NO_SIGNALS = bytes(128)  # a sigset_t
 _LIBC = ctypes.CDLL(None, use_errno=True)
+# Looked up now, or each forked process would do it again.
+_PRCTL = _LIBC.prctl
+_SIGPROCMASK = _LIBC.sigprocmask
 
 
 def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
@@ -26,6 +31,22 @@ def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
         os._exit(1)
 
 
+def begin_life(parent: int) -> None:
+    """Die with the parent, and take every signal: what a forked process does first.
+
+    Not `signal.pthread_sigmask`: it makes enumerations of the old mask, which nobody wants here,
+    and so touches dozens of pages that the kernel has to copy.
+
+    Args:
+        parent: As for `die_with_parent`.
+
+    Raises:
+        OSError: The kernel refused.
+    """
+    die_with_parent(parent)
+    _SIGPROCMASK(_SIG_SETMASK, _NO_SIGNALS, None)
+
+
 def adopt_orphans() -> None:
     """Become the parent of every descendant whose own parent ends.
 
@@ -35,7 +56,24 @@ def adopt_orphans() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
+def children(pid: int) -> set[int]:
+    """Return the children of a process with one thread, among them those that are not reaped.
+
+    The kernel's own list is read (proc(5)); without it, the process table is searched.
+
+    Args:
+        pid: The process.
+    """
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:  # noqa: PTH123
+            return {int(child) for child in file.read().split()}
+    except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN
+        import psutil  # noqa: PLC0415 - heavy, and seldom needed
+
+        return {process.pid for process in psutil.Process(pid).children()}
+
+
 def _prctl(option: int, value: int) -> None:
-    if _LIBC.prctl(option, value, 0, 0, 0) != 0:
+    if _PRCTL(option, value, 0, 0, 0) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), f"prctl {option}")

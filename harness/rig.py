@@ -1,4 +1,4 @@
-"""The rig: workspace, incarnations and world of one experiment, inside a supervisor's process.
+"""The rig: workspace, incarnations and world of one experiment, inside a lane's process.
 
 Here are the verbs of `harness.experiment.Experiment`; that class forwards to this one through the
 pipe of a lane.
@@ -56,7 +56,7 @@ class Rig:
         scenario: What is tried.
         seed: Source of everything random.
         path: Directory to create for the workspace.
-        supervisor: The supervisor of this process, warmed for the scenario.
+        supervisor: The supervisor of this lane, prepared for the scenario.
         world: The world's process, when the scenario has services.
     """
 
@@ -116,7 +116,7 @@ class Rig:
         site = self.site(number, IDENTITY if identity == "same" else identity)
         self._before[number] = self._last_image
         self._incarnations[number] = self._supervisor.start(
-            self.scenario.worker, site, self.workspace.control_dir
+            self.scenario.name, site, self.workspace.control_dir
         )
         return number
 

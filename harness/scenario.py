@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from harness.errors import UnknownNameError, UsageError
+from harness.workload import Command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
+    from typing import TypeAlias
 
+    from harness.jsontext import JsonObject
     from harness.oracles.oracle import Oracle
-    from harness.workload import Command, Workload
+    from harness.workload import Workload
     from harness.world.service import Service
+
+    PlainSite: TypeAlias = tuple[str, str, str, str, int, int, list[tuple[str, JsonObject]]]
 
 NAME = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")
 
@@ -41,6 +46,33 @@ class Site:
     incarnation: int
     seed: int
     offered: tuple[Command, ...]
+
+    @property
+    def plain(self) -> PlainSite:
+        """The same in plain values, for another process."""
+        return (
+            str(self.worker_dir),
+            str(self.world_dir),
+            self.endpoint,
+            self.identity,
+            self.incarnation,
+            self.seed,
+            [(command.command_id, command.body) for command in self.offered],
+        )
+
+    @classmethod
+    def from_plain(cls, plain: PlainSite) -> Site:
+        """Make a site from what `plain` gave."""
+        worker_dir, world_dir, endpoint, identity, incarnation, seed, offered = plain
+        return cls(
+            worker_dir=Path(worker_dir),
+            world_dir=Path(world_dir),
+            endpoint=endpoint,
+            identity=identity,
+            incarnation=incarnation,
+            seed=seed,
+            offered=tuple(Command(*command) for command in offered),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,122 +1,190 @@
-"""The supervisor: the one process that forks incarnations.
+"""The supervisor: the one process that forks incarnations, and the way to it.
 
-It is spawned, never forked, stays single-threaded, has imported and warmed the worker before the
-first fork, and adopts every orphan that an incarnation leaves behind, so that none can hide.
+The process (`harness.forking`) imports the worker and forks; everything that takes thought happens
+on this side. So no fork copies what judges and records need, and nothing that they do makes the
+kernel unshare pages between the forking process and its children.
 """
 
 from __future__ import annotations
 
-import gc
 import os
-import signal
-import threading
-from typing import TYPE_CHECKING
+import pickle
+import select
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING, cast
 
-from harness import points
-from harness.errors import HarnessError
+from harness.channel import Channel
+from harness.errors import DeadlineError, HarnessError
 from harness.incarnation import Incarnation
-from harness.process import adopt_orphans
+from harness.process import children
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from harness.scenario import Site
+    from harness.armed import Stop
+    from harness.channel import Plain
+    from harness.scenario import Scenario, Site
 
-_COLLECT_EVERY = 100
-"""The collector is off here; after so many experiments it is called by hand."""
+_ANSWER_S = 30.0
+"""How long an answer may take that waits for nothing but this machine."""
+
+_WARM_UP_S = 300.0
+_STOP_S = 10.0
 
 
 class Supervisor:
-    """Forks incarnations in this process and knows every process below it."""
+    """A process that forks incarnations, started here, and what lives below it.
 
-    def __init__(self) -> None:
-        os.environ[points.SWITCH] = "1"
-        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
-        adopt_orphans()
-        self._listed = f"/proc/self/task/{threading.get_native_id()}/children"
-        self._spared: set[int] = set()
-        self._incarnations: list[Incarnation] = []
-        self._cleared = 0
+    Args:
+        scratch: Directory for temporary files of the workers.
+    """
 
-    def spare(self, pid: int) -> None:
-        """Remember a child that is no part of an experiment, such as the world."""
-        self._spared.add(pid)
+    def __init__(self, scratch: Path) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            # Not the way of `multiprocess`: what it loads would be copied by every fork.
+            program = (
+                f"import sys; sys.path[:] = {sys.path!r}; from harness.forking import serve; "
+                f"serve({theirs.fileno()}, {os.getpid()})"
+            )
+            self._process = subprocess.Popen(  # noqa: S603 - this interpreter, our own program
+                [sys.executable, *_interpreter_options(), "-c", program],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                env={**os.environ, "TMPDIR": str(scratch)},
+            )
+        self._channel = Channel(ours.detach())
+        self._answered = select.poll()
+        self._answered.register(self._channel.fd, select.POLLIN)
 
-    def freeze(self) -> None:
-        """Make this process ready to fork: no other thread, nothing for a collector to move.
+    def prepare(self, scenario: Scenario, site: Site) -> None:
+        """Load a scenario's worker there, and run its warm-up.
+
+        Args:
+            scenario: The scenario.
+            site: What the warm-up is given.
 
         Raises:
-            HarnessError: The warm-up left a thread behind.
+            HarnessError: The warm-up failed, or left a thread behind.
         """
-        others = [t.name for t in threading.enumerate() if t is not threading.main_thread()]
-        if others:
-            raise HarnessError(
-                f"the warm-up of the worker left threads behind: {', '.join(others)}; "
-                "a process with threads must not fork"
-            )
-        # As the documentation of `gc.freeze` has it: off in the parent, on again in the child.
-        gc.disable()
-        gc.collect()
-        gc.freeze()
+        prepared, main = _pickled((scenario.worker, scenario.warm, site))
+        wrong = self.call("prepare", scenario.name, prepared, main, patience_s=_WARM_UP_S)
+        if wrong:
+            raise HarnessError(cast("str", wrong))
 
-    def start(self, worker: Callable[[Site], None], site: Site, control_dir: Path) -> Incarnation:
-        """Make an incarnation; it stands still until it is told to run."""
-        incarnation = Incarnation(worker, site, control_dir)
-        self._incarnations.append(incarnation)
-        return incarnation
+    def start(self, scenario: str, site: Site, control_dir: Path) -> Incarnation:
+        """Make an incarnation; it stands still until it is told to run.
+
+        Args:
+            scenario: Name of a prepared scenario.
+            site: What its worker is given.
+            control_dir: Directory for its orders, trace and output.
+        """
+        return Incarnation(self, scenario, site, control_dir)
+
+    def fork(self, scenario: str, site: Site, stem: str, stops: Sequence[Stop]) -> None:
+        """Have an incarnation forked; does not wait until that has happened."""
+        orders = [stop.plain for stop in stops]
+        self._send(False, "fork", site.incarnation, scenario, site.plain, orders, stem)
+
+    def go_on(self, number: int) -> None:
+        """Have a stopped incarnation go on; does not wait until that has happened."""
+        self._send(False, "go_on", number)
+
+    def wait(self, number: int, deadline_s: float) -> int | None:
+        """Return the wait status of an incarnation that stops or dies in time, or None."""
+        answer = self.call("wait", number, deadline_s, patience_s=deadline_s + _ANSWER_S)
+        return cast("int | None", answer)
+
+    def kill(self, number: int, deadline_s: float) -> int | None:
+        """Kill an incarnation that has not died; return its wait status, or None if none came."""
+        answer = self.call("kill", number, deadline_s, patience_s=deadline_s + _ANSWER_S)
+        return cast("int | None", answer)
 
     def survivors(self) -> tuple[str, ...]:
-        """Return what lives below this process though every incarnation should be dead.
+        """Return what lives below the process though every incarnation should be dead.
 
         The kernel's list of children is read first; the process table is searched only when there
         is something to find.
         """
-        if not self._children() - self._spared:
+        if not children(self._process.pid):
             return ()
-        import psutil  # noqa: PLC0415 - not before it is needed: imports make forks slower
+        import psutil  # noqa: PLC0415 - seldom needed
 
         found = []
-        for process in psutil.Process().children(recursive=True):
+        for process in psutil.Process(self._process.pid).children(recursive=True):
             try:
-                above = {parent.pid for parent in process.parents()}
-                if not self._spared & {process.pid, *above}:
-                    found.append(f"{process.name()!r}: {' '.join(process.cmdline())[:200]}")
+                found.append(f"{process.name()!r}: {' '.join(process.cmdline())[:200]}")
             except psutil.Error:  # it has ended meanwhile, or only its wait status is left
                 continue
         return tuple(sorted(found))
 
     def clear(self) -> None:
-        """Kill and reap everything below this process but what is spared."""
-        for incarnation in self._incarnations:
-            if incarnation.has_run:
-                incarnation.kill()
-        self._incarnations.clear()
-        self._cleared += 1
-        if self._cleared % _COLLECT_EVERY == 0:
-            gc.collect()
-        while strays := self._children() - self._spared:
-            for pid in strays:
-                _end(pid)
+        """Kill and reap everything below the process."""
+        if children(self._process.pid):
+            self.call("clear", patience_s=_ANSWER_S)
 
-    def _children(self) -> set[int]:
+    def end(self) -> None:
+        """End the process and everything below it, whatever it is doing."""
+        self._channel.close()
+        self._process.terminate()
         try:
-            with open(self._listed, encoding="ascii") as file:  # noqa: PTH123 - twice a life
-                return {int(pid) for pid in file.read().split()}
-        except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN
-            import psutil  # noqa: PLC0415
+            self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(_STOP_S)
 
-            return {process.pid for process in psutil.Process().children()}
+    def call(self, name: str, *arguments: Plain, patience_s: float) -> object:
+        """Send a request and wait for its answer.
+
+        Raises:
+            HarnessError: What the process answered, or that it is gone.
+            DeadlineError: No answer in time.
+        """
+        self._send(True, name, *arguments)
+        if not self._answered.poll(patience_s * 1000):
+            raise DeadlineError(f"a supervisor's answer to {name}", patience_s)
+        try:
+            good, value = cast("tuple[bool, object]", self._channel.receive())
+        except (EOFError, OSError):
+            raise self._gone() from None
+        if not good:
+            raise HarnessError(cast("str", value))
+        return value
+
+    def _send(self, asked: bool, name: str, *arguments: Plain) -> None:
+        try:
+            self._channel.send((asked, name, arguments))
+        except OSError:
+            raise self._gone() from None
+
+    def _gone(self) -> HarnessError:
+        return HarnessError(f"supervisor {self._process.pid} ended unexpectedly")
 
 
-def _end(pid: int) -> None:
-    """Kill an adopted orphan, which is an un-reaped child, and reap it.
-
-    Its own children come up as orphans of ours, so the caller looks again.
-    """
-    fd = os.pidfd_open(pid)
+def _pickled(prepared: tuple[object, ...]) -> tuple[bytes, Plain]:
+    """Pickle something, and say what it takes to unpickle it: see `harness.forking`."""
     try:
-        signal.pidfd_send_signal(fd, signal.SIGKILL)
-        os.waitpid(pid, 0)
-    finally:
-        os.close(fd)
+        plain = pickle.dumps(prepared)
+    except Exception:  # noqa: BLE001 - pickle raises many kinds for what it cannot do
+        plain = b""
+    if plain and b"__main__" not in plain and b"__mp_main__" not in plain:
+        return plain, None
+    # A closure, or something of the main module: dill can, and imports much.
+    import dill  # noqa: PLC0415
+    from multiprocess import spawn  # noqa: PLC0415
+
+    main = spawn.get_preparation_data("supervisor")
+    del main["authkey"]  # not to be sent, and of no use to a process that opens no connection
+    return dill.dumps(prepared), main
+
+
+def _interpreter_options() -> list[str]:
+    """Return the options that make another interpreter behave like this one."""
+    options = [f"-W{option}" for option in sys.warnoptions]
+    for name, value in sys._xoptions.items():
+        options.append(f"-X{name}" if value is True else f"-X{name}={value}")
+    return options + ["-O"] * sys.flags.optimize

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import fcntl
 import os
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -51,6 +53,10 @@ def _dying_in_recovery(site: Site) -> None:
 
 def _leaving_a_thread(_site: Site) -> None:
     threading.Thread(target=threading.Event().wait, name="left-over", daemon=True).start()
+
+
+def _leaving_a_thread_of_c(_site: Site) -> None:
+    _thread.start_new_thread(threading.Event().wait, ())
 
 
 def _scenario(
@@ -116,6 +122,29 @@ def test_warm_up_must_leave_no_thread(tmp_path: Path) -> None:
         pytest.raises(HarnessError, match="left threads behind: left-over"),
     ):
         executor.prepare([_scenario("threads", warm=_leaving_a_thread)])
+
+
+def test_thread_that_python_does_not_list_is_found(tmp_path: Path) -> None:
+    """Trap 12: threads of libraries are threads; the kernel's list has them all."""
+    with (
+        Executor(1, tmp_path) as executor,
+        pytest.raises(HarnessError, match=r"left threads behind: thread \d+"),
+    ):
+        executor.prepare([_scenario("threads", warm=_leaving_a_thread_of_c)])
+
+
+def test_warm_up_that_fails_is_told_with_what_it_printed(tmp_path: Path) -> None:
+    """Errors are for the reader: which scenario, what was raised, what was said before."""
+
+    def fail(_site: Site) -> None:
+        sys.stdout.write("about to fail")
+        raise ValueError("no such file")
+
+    with (
+        Executor(1, tmp_path) as executor,
+        pytest.raises(HarnessError, match="'cold' failed: ValueError: no such file\nabout to fail"),
+    ):
+        executor.prepare([_scenario("cold", warm=fail)])
 
 
 def test_control_leg_that_breaks_makes_everything_unknown(tmp_path: Path) -> None:

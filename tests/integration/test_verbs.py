@@ -230,3 +230,52 @@ def test_what_was_printed_before_a_strike_is_kept(monkeypatch: pytest.MonkeyPatc
         a.run_until("work.print.after")
         a.kill()
         assert a.output() == "before the strike\n"
+
+
+def killing_its_parent(_site: Site) -> None:
+    """Kill the process that forked it."""
+    os.kill(os.getppid(), signal.SIGKILL)
+    threading.Event().wait()
+
+
+def test_supervisor_that_is_gone_is_an_error_of_the_harness() -> None:
+    """Exit code 4: a supervisor that was killed gives no verdict, and no wait for a deadline."""
+    with Experiment(scenario(killing_its_parent)) as x:
+        with pytest.raises(HarnessError, match=r"supervisor .* ended unexpectedly"):
+            x.start().run_until_quiet()
+        with pytest.raises(HarnessError, match=r"supervisor .* ended unexpectedly"):
+            x.start().run_until_quiet()
+
+
+def telling_its_signals(_site: Site) -> None:
+    """Print which signals are blocked, and what the usual ones do."""
+    sys.stdout.write(f"{signal.pthread_sigmask(signal.SIG_BLOCK, ())}")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
+        sys.stdout.write(f" {signal.getsignal(number)!r}")
+    sys.stdout.write(f" {os.read(0, 1)!r}")
+
+
+def test_incarnation_begins_with_the_signals_of_a_new_program() -> None:
+    """A worker under test lives as it would without a harness."""
+    with Experiment(scenario(telling_its_signals)) as x:
+        a = x.start()
+        a.run_until_quiet()
+        default = "<Handlers.SIG_DFL: 0>"
+        assert a.output() == f"set() {default} {default} {default} b''"
+
+
+def using_a_closure(word: str) -> Callable[[Site], None]:
+    """Return a worker that only ``dill`` can send to another process."""
+
+    def printing_it(_site: Site) -> None:
+        sys.stdout.write(f"{word} {sys.modules[__name__].__name__}")
+
+    return printing_it
+
+
+def test_worker_may_be_a_closure() -> None:
+    """Design, *one mechanism*: closures are pickled, too."""
+    with Experiment(scenario(using_a_closure("hello"))) as x:
+        a = x.start()
+        a.run_until_quiet()
+        assert a.output() == f"hello {__name__}"
