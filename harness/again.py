@@ -1,28 +1,85 @@
-"""The second restart, and what is known of it.
+"""What is known already, so that equal states are not run through again.
 
-After a recovery the quiet worker is started once more, must change nothing, and is offered a fresh
-command. What comes of that is decided by what was durable before: experiments that settle in equal
-states, as most do, share it, and it is run once for each state.
+What a worker does from some durable state on is decided by that state, the seed and the number of
+the incarnation. So experiments share three things: the beginning of schedules that strike their
+first incarnations alike, the recovery from equal crash images, and the second restart of workers
+that settled in equal states. Nothing here can make a verdict: what does not hold is run from the
+start without it (`harness.lane`).
 """
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from harness.workspace import Image
+from harness.workspace import Image, copy_files
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
     from harness.oracles.oracle import Life
 
-State: TypeAlias = tuple[str, int, int, str]
+Standing: TypeAlias = tuple[str, int, int, str]
 """Scenario, seed, number of the incarnation that is to be started, digest of what is durable."""
 
+Start: TypeAlias = tuple[str, int, str]
+"""Scenario, seed, and the strikes of what has ended, as the text of a schedule."""
+
+K = TypeVar("K")
+V = TypeVar("V")
+
 _KEPT = 64
+_KEPT_BEGINNINGS = 8
+
+
+class Kept(Generic[K, V]):
+    """Values with directories of their own; the least used are forgotten.
+
+    Args:
+        directory: Where the directories are; it is made.
+        most: How many are kept.
+    """
+
+    def __init__(self, directory: Path, most: int = _KEPT) -> None:
+        self._directory = directory
+        self._directory.mkdir()
+        self._most = most
+        self._known: OrderedDict[K, tuple[V, Path]] = OrderedDict()
+        self._count = 0
+
+    def find(self, key: K) -> V | None:
+        """Return what is known under a key."""
+        if key not in self._known:
+            return None
+        self._known.move_to_end(key)
+        return self._known[key][0]
+
+    def keep(self, key: K, make: Callable[[Path], V]) -> V:
+        """Remember a value.
+
+        Args:
+            key: What finds it again.
+            make: Makes it in a directory of its own.
+
+        Returns:
+            The value.
+        """
+        self._count += 1
+        home = self._directory / str(self._count)
+        home.mkdir()
+        value = make(home)
+        if key in self._known:
+            shutil.rmtree(self._known.pop(key)[1])
+        self._known[key] = (value, home)
+        if len(self._known) > self._most:
+            _, (_, oldest) = self._known.popitem(last=False)
+            shutil.rmtree(oldest)
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,55 +96,124 @@ class Again:
     unchanged: Image
     survivors: tuple[str, ...]
 
-
-class KnownRestarts:
-    """Second restarts by the state that they started from; the least used are forgotten.
-
-    Args:
-        directory: Where their images are kept; it is made.
-    """
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._directory.mkdir()
-        self._known: OrderedDict[State, tuple[Again, Path]] = OrderedDict()
-        self._count = 0
-
-    def find(self, state: State) -> Again | None:
-        """Return what is known of a state."""
-        if state not in self._known:
-            return None
-        self._known.move_to_end(state)
-        return self._known[state][0]
-
-    def keep(self, state: State, again: Again) -> Again:
-        """Remember a second restart, with its images moved to a place of their own.
-
-        Returns:
-            The same with the images where they are now.
-        """
-        if state in self._known:
-            shutil.rmtree(self._known.pop(state)[1])
-        self._count += 1
-        home = self._directory / str(self._count)
-        home.mkdir()
+    def moved_to(self, home: Path) -> Again:
+        """Return the same with the images, which nobody else may use, moved to a directory."""
         moved: dict[Path, Image] = {}
-        for image in (again.unchanged, again.life.after):
+        for image in (self.unchanged, self.life.after):
             if image.path not in moved:
                 target = home / image.path.name
                 image.path.rename(target)
                 moved[image.path] = Image(target)
-        kept = replace(
-            again,
-            life=replace(
-                again.life,
-                before=moved.get(again.life.before.path, again.life.before),
-                after=moved[again.life.after.path],
-            ),
-            unchanged=moved[again.unchanged.path],
+        before = moved.get(self.life.before.path, self.life.before)
+        return replace(
+            self,
+            life=replace(self.life, before=before, after=moved[self.life.after.path]),
+            unchanged=moved[self.unchanged.path],
         )
-        self._known[state] = (kept, home)
-        if len(self._known) > _KEPT:
-            _, (_, oldest) = self._known.popitem(last=False)
-            shutil.rmtree(oldest)
-        return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What came of a recovery.
+
+    Attributes:
+        life: The incarnation that recovered.
+        survivors: Processes that were left when it was dead.
+        settled: The state in which it left the worker.
+    """
+
+    life: Life
+    survivors: tuple[str, ...]
+    settled: Standing
+
+    def copied_to(self, home: Path) -> Recovery:
+        """Return the same with its image copied to a directory."""
+        return replace(self, life=replace(self.life, after=_copied(self.life.after, home)))
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """An experiment between two incarnations, to go on from more than once.
+
+    Attributes:
+        lives: The incarnations that have ended.
+        home: Directory with ``worker/`` and ``world/`` as they were, modes and times included.
+    """
+
+    lives: tuple[Life, ...]
+    home: Path
+
+    @classmethod
+    def of(cls, lives: tuple[Life, ...], worker_dir: Path, home: Path) -> Beginning:
+        """Make a beginning of what has happened so far.
+
+        Args:
+            lives: The incarnations that have ended, the image of the last one taken.
+            worker_dir: The worker's directory; `can_go_on_from` has looked at it.
+            home: Where to keep it all.
+        """
+        shutil.copytree(worker_dir, home / "worker", symlinks=True)
+        # The world's image is made such that its services go on from it.
+        copy_files(lives[-1].after.world_dir, home / "world")
+        images = home / "images"
+        images.mkdir()
+        copies = {life.after.path: _copied(life.after, images) for life in lives}
+        return cls(
+            tuple(
+                replace(
+                    life,
+                    before=copies.get(life.before.path, life.before),
+                    after=copies[life.after.path],
+                )
+                for life in lives
+            ),
+            home,
+        )
+
+    def restore(self, worker_dir: Path, world_dir: Path) -> None:
+        """Put the durable state where it was.
+
+        Args:
+            worker_dir: The worker's directory, empty.
+            world_dir: The world's directory, empty.
+        """
+        shutil.copytree(self.home / "worker", worker_dir, symlinks=True, dirs_exist_ok=True)
+        shutil.copytree(self.home / "world", world_dir, symlinks=True, dirs_exist_ok=True)
+
+
+class Known:
+    """Everything that is known.
+
+    Args:
+        directory: Where it is kept; it is made.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir()
+        self.beginnings: Kept[Start, Beginning] = Kept(directory / "beginnings", _KEPT_BEGINNINGS)
+        self.recoveries: Kept[Standing, Recovery] = Kept(directory / "recoveries")
+        self.restarts: Kept[Standing, Again] = Kept(directory / "restarts")
+
+
+def can_go_on_from(directory: Path) -> bool:
+    """Tell whether a copy of a directory is as good as the directory to a program that starts.
+
+    Sockets, pipes and second names of one file are not what they were in a copy.
+
+    Args:
+        directory: The directory.
+    """
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            status = Path(folder, name).lstat()
+            if stat.S_ISLNK(status.st_mode):
+                continue
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+                return False
+    return True
+
+
+def _copied(image: Image, home: Path) -> Image:
+    copy = home / image.path.name
+    copy_files(image.path, copy)
+    return Image(copy)

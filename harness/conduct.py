@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 from harness.durable import image_digest
 from harness.errors import DeadlineError, HarnessError
+from harness.gathering import Gathering, RestartError
 from harness.incarnation import ForeignStopError
 from harness.oracles.oracle import Answer
 from harness.result import ExperimentResult, Fired, LifeTrace, Verdict, Violation
-from harness.rig import RestartError
+from harness.schedule import Schedule
 
 if TYPE_CHECKING:
-    from harness.again import KnownRestarts
-    from harness.oracles.oracle import Evidence, Oracle
+    from harness.again import Known, Start
+    from harness.oracles.oracle import Evidence, Life, Oracle
     from harness.rig import Halt, Rig
-    from harness.schedule import Schedule, Strike
+    from harness.schedule import Strike
 
 
 class EndedError(HarnessError):
@@ -36,31 +37,45 @@ class EndedError(HarnessError):
 
 
 def conduct(
-    rig: Rig, schedule: Schedule, known: KnownRestarts | None = None, *, digests: bool = False
+    rig: Rig, schedule: Schedule, known: Known | None = None, *, digests: bool = False
 ) -> ExperimentResult:
     """Run a schedule and judge the outcome.
 
     Args:
-        rig: A new rig; it is not closed.
+        rig: A new rig; it is not closed. It may go on from a beginning that is the schedule's.
         schedule: The strikes; empty for the control leg.
-        known: Second restarts from equal states; they can spare one, and never make a verdict
-            that is not `HELD`: that takes a second restart of its own.
+        known: What is known of equal states, to be used and added to. A verdict that is not `HELD`
+            counts only without it.
         digests: Whether to work out the digests of the crash images.
 
     Returns:
         The result. `HELD` only if every strike is proved and every oracle holds.
     """
-    fired: list[Fired] = []
+    begun = len(rig.lives)
+    fired = [
+        Fired(strike.moment, number)
+        for number, strikes in enumerate(schedule.lives[:begun], 1)
+        for strike in strikes
+    ]
+    gathering = Gathering(rig, known)
+    unrun: tuple[Life, ...] = ()
     violations: tuple[Violation, ...] = ()
     survivors: tuple[str, ...] = ()
     try:
-        for strikes in schedule.lives:
+        for strikes in schedule.lives[begun:]:
+            start = Schedule(schedule.lives[: len(rig.lives)])
+            if len(rig.lives) > begun:
+                gathering.keep_beginning(start_of(rig.scenario.name, rig.seed, start))
             number = rig.start()
             for strike in strikes:
                 _strike(rig, number, strike)
                 fired.append(Fired(strike.moment, number))
-        settle(rig)
-        evidence = rig.gather(known)
+        evidence = gathering.known_outcome()
+        if evidence is None:
+            settle(rig)
+            evidence = gathering.evidence()
+        else:
+            unrun = evidence.recovered, evidence.again
         survivors = evidence.survivors
         verdict, violations, note = judge(rig.scenario.oracles, evidence)
     except EndedError as end:
@@ -86,10 +101,15 @@ def conduct(
                 str(life.death),
                 image_digest(life.after) if digests and life.number in struck else "",
             )
-            for life in rig.lives
+            for life in (*rig.lives, *unrun)
         ),
         survivors=survivors,
     )
+
+
+def start_of(scenario: str, seed: int, schedule: Schedule) -> Start:
+    """Return what finds the beginning of an experiment again."""
+    return scenario, seed, str(schedule)
 
 
 def settle(rig: Rig) -> None:

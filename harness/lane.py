@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, cast
 
 import multiprocess
 
-from harness.again import KnownRestarts
-from harness.conduct import conduct, judge, settle
+from harness.again import Known
+from harness.conduct import conduct, judge, settle, start_of
 from harness.errors import DeadlineError, HarnessError
+from harness.gathering import Gathering
 from harness.process import die_with_parent
 from harness.result import Verdict
 from harness.rig import Rig
+from harness.schedule import Schedule
 from harness.scratch import sweep_scratch, take_scratch
 from harness.supervisor import Supervisor
 
@@ -31,9 +33,9 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from pathlib import Path
 
+    from harness.again import Beginning
     from harness.result import ExperimentResult, Violation
     from harness.scenario import Scenario
-    from harness.schedule import Schedule
     from harness.workspace import Workspace
     from harness.world.client import World
 
@@ -50,12 +52,15 @@ class Job:
         schedule: The strikes.
         seed: The seed.
         digests: Whether the digests of the crash images are wanted.
+        share: Whether equal states may be run through once for several experiments
+            (`harness.again`).
     """
 
     scenario: str
     schedule: Schedule
     seed: int
     digests: bool = False
+    share: bool = True
 
 
 class _Bench:
@@ -67,8 +72,7 @@ class _Bench:
         self._world: World | None = None
         self._scenarios: dict[str, Scenario] = {}
         self._rig: Rig | None = None
-        self._count = 0
-        self._known = KnownRestarts(root / "known")
+        self._known = Known(root / "known")
 
     def prepare(self, scenario: Scenario) -> None:
         """Warm a scenario's worker, and get its world ready."""
@@ -89,18 +93,17 @@ class _Bench:
     def run(self, job: Job, keep: Path | None) -> ExperimentResult:
         """Run an experiment; keep the workspace of a broken one.
 
-        What is not held is run again without a shortcut: that one counts.
+        What is not held with the help of what is known is run again without: that one counts.
         """
         began = time.monotonic()
-        result = self._conduct(job, None, self._known)
-        if result.verdict is not Verdict.HELD:
+        result = self._conduct(job, None, self._known) if job.share else None
+        if result is None or result.verdict is not Verdict.HELD:
             result = self._conduct(job, keep, None)
         return replace(result, seconds=time.monotonic() - began)
 
-    def _conduct(
-        self, job: Job, keep: Path | None, known: KnownRestarts | None
-    ) -> ExperimentResult:
-        rig = self._new_rig(self._scenarios[job.scenario], job.seed)
+    def _conduct(self, job: Job, keep: Path | None, known: Known | None) -> ExperimentResult:
+        beginning = self._beginning(job, known) if known is not None else None
+        rig = self._new_rig(self._scenarios[job.scenario], job.seed, beginning)
         try:
             result = conduct(rig, job.schedule, known, digests=job.digests)
             if keep is not None and result.verdict is Verdict.BROKEN:
@@ -108,6 +111,14 @@ class _Bench:
         finally:
             rig.close()
         return result
+
+    def _beginning(self, job: Job, known: Known) -> Beginning | None:
+        """Find the longest beginning of a schedule that is known; its last strike is its own."""
+        for length in range(len(job.schedule.lives) - 1, 0, -1):
+            start = Schedule(job.schedule.lives[:length])
+            if found := known.beginnings.find(start_of(job.scenario, job.seed, start)):
+                return found
+        return None
 
     def open(self, scenario: str, seed: int) -> tuple[Path, Path]:
         """Open a rig to be used verb by verb."""
@@ -124,7 +135,7 @@ class _Bench:
 
     def check(self) -> tuple[Verdict, tuple[Violation, ...], str]:
         """Judge the open rig, which must have settled."""
-        return judge(self._the_rig.scenario.oracles, self._the_rig.gather())
+        return judge(self._the_rig.scenario.oracles, Gathering(self._the_rig).evidence())
 
     def close(self) -> None:
         """Close the open rig."""
@@ -144,10 +155,11 @@ class _Bench:
             raise HarnessError("no experiment is open")
         return self._rig
 
-    def _new_rig(self, scenario: Scenario, seed: int) -> Rig:
-        self._count += 1
+    def _new_rig(self, scenario: Scenario, seed: int, beginning: Beginning | None = None) -> Rig:
         world = self._world if scenario.services else None
-        return Rig(scenario, seed, self._root / str(self._count), self._supervisor, world)
+        # Always the same path, as a worker may have written it down; short, for a socket is in it.
+        path = self._root / "now"
+        return Rig(scenario, seed, path, self._supervisor, world, beginning)
 
 
 def serve(connection: Connection, root: Path, cpu: int | None) -> None:

@@ -6,23 +6,20 @@ pipe of a lane.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.again import Again
 from harness.armed import Stop
-from harness.durable import image_digest
-from harness.errors import HarnessError
 from harness.incarnation import State
-from harness.oracles.oracle import Evidence, Life
+from harness.oracles.oracle import Life
 from harness.scenario import Site
-from harness.workspace import Workspace, beginning
+from harness.workspace import Workspace, empty_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from harness.again import KnownRestarts
+    from harness.again import Beginning
     from harness.incarnation import Death, Hit, Incarnation
     from harness.scenario import Scenario
     from harness.schedule import Moment
@@ -55,18 +52,27 @@ class Rig:
     Args:
         scenario: What is tried.
         seed: Source of everything random.
-        path: Directory to create for the workspace.
+        path: Directory to create for the workspace; for a beginning, the same as at its time.
         supervisor: The supervisor of this lane, prepared for the scenario.
         world: The world's process, when the scenario has services.
+        beginning: What to go on from, if it is not the start.
     """
 
-    def __init__(
-        self, scenario: Scenario, seed: int, path: Path, supervisor: Supervisor, world: World | None
+    def __init__(  # noqa: PLR0917 - what an experiment is made of
+        self,
+        scenario: Scenario,
+        seed: int,
+        path: Path,
+        supervisor: Supervisor,
+        world: World | None,
+        beginning: Beginning | None = None,
     ) -> None:
         self.scenario = scenario
         self.seed = seed
         self.workload = scenario.workload(seed)
         self.workspace = Workspace(path)
+        if beginning is not None:
+            beginning.restore(self.workspace.worker_dir, self.workspace.world_dir)
         self._supervisor = supervisor
         self._world = world
         self._offered: tuple[Command, ...] = self.workload.commands
@@ -77,8 +83,9 @@ class Rig:
             )
         self._incarnations: dict[int, Incarnation] = {}
         self._before: dict[int, Image] = {}
-        self._lives: dict[int, Life] = {}
-        self._last_image = beginning(path.parent)
+        begun = beginning.lives if beginning is not None else ()
+        self._lives: dict[int, Life] = {life.number: life for life in begun}
+        self._last_image = begun[-1].after if begun else empty_image(path.parent)
         self._unsaved: Image | None = None
 
     @property
@@ -90,6 +97,32 @@ class Rig:
     def alive(self) -> tuple[int, ...]:
         """Numbers of the incarnations that have not ended."""
         return tuple(n for n in self._incarnations if n not in self._lives)
+
+    @property
+    def next_number(self) -> int:
+        """Number of the incarnation that would be started next."""
+        return max((*self._incarnations, *self._lives), default=0) + 1
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether all that matters from here on is durable: nothing lives that could go on."""
+        return not self.alive and not self._supervisor.has_children
+
+    @property
+    def last_image(self) -> Image:
+        """The image of the last end of an incarnation; `save` makes it."""
+        return self._last_image
+
+    @property
+    def durable(self) -> Image:
+        """What is durable when nothing runs: the workspace itself, as long as it is in no image.
+
+        What a running service of the world has put where is its own affair; its snapshot has all
+        of it, so with a world it is always the image.
+        """
+        if self._world is not None:
+            self.save()
+        return self.workspace if self._unsaved is not None else self._last_image
 
     def site(self, number: int, identity: str = IDENTITY) -> Site:
         """Return what the incarnation with this number is given."""
@@ -112,7 +145,7 @@ class Rig:
         Returns:
             Its number, from 1.
         """
-        number = len(self._incarnations) + 1
+        number = self.next_number
         site = self.site(number, IDENTITY if identity == "same" else identity)
         self._before[number] = self._last_image
         self._incarnations[number] = self._supervisor.start(
@@ -168,70 +201,19 @@ class Rig:
             self.workspace.copy_to(self._unsaved, self._snapshot)
             self._unsaved = None
 
-    def output(self, number: int) -> str:
-        """Return the end of what an incarnation wrote."""
-        return self._incarnations[number].output()
-
-    def gather(self, known: KnownRestarts | None = None) -> Evidence:
-        """Restart the quiet worker once more, offer the fresh command, end it, and gather.
-
-        The last incarnation so far must have become quiet without a fault.
-
-        Args:
-            known: Second restarts from equal states, to be used and added to.
-
-        Raises:
-            HarnessError: An incarnation is still alive, or none has run.
-            RestartError: The restarted worker did not become quiet.
-        """
-        if self.alive or not self._lives:
-            raise HarnessError("gather evidence when the last incarnation has become quiet")
-        struck, recovered = self.lives[:-1], self.lives[-1]
-        survivors = self._supervisor.survivors()
-        again = self._known_again(known) if known is not None else self._run_again()
-        return Evidence(
-            workload=self.workload,
-            struck=struck,
-            recovered=recovered,
-            again=again.life,
-            unchanged=again.unchanged,
-            survivors=tuple(dict.fromkeys((*survivors, *again.survivors))),
-        )
-
-    def _known_again(self, known: KnownRestarts) -> Again:
-        if self._world is not None:
-            # What a running service has put where is its own affair; its snapshot has all of it.
-            self.save()
-        durable = self.workspace if self._unsaved is not None else self._last_image
-        state = (
-            self.scenario.name,
-            self.seed,
-            len(self._incarnations) + 1,
-            image_digest(durable),
-        )
-        again = known.find(state)
-        if again is None:
-            return known.keep(state, self._run_again())
+    def save_for_good(self) -> None:
+        """Do the same when nothing will touch the workspace any more."""
         if self._unsaved is not None:
             self.workspace.move_to(self._unsaved, self._snapshot)
             self._unsaved = None
-        return replace(again, life=replace(again.life, before=self._last_image))
 
-    def _run_again(self) -> Again:
-        number = self.start()
-        self._must_be_quiet(number, "started again")
-        ended = number not in self.alive
-        self.save()
-        unchanged = self._last_image if ended else self.image(f"{number}-unchanged")
-        self.offer(self.workload.fresh)
-        if ended:
-            # Only a start shows a fresh command to a worker that ends by itself.
-            number = self.start()
-        self._must_be_quiet(number, f"offered command {self.workload.fresh.command_id!r}")
-        if not ended:
-            self.kill(number)
-        self.save()
-        return Again(self._lives[number], unchanged, self._supervisor.survivors())
+    def survivors(self) -> tuple[str, ...]:
+        """Return the processes that are left though every incarnation should be dead."""
+        return self._supervisor.survivors()
+
+    def output(self, number: int) -> str:
+        """Return the end of what an incarnation wrote."""
+        return self._incarnations[number].output()
 
     def close(self) -> None:
         """End everything and delete the workspace."""
@@ -239,11 +221,6 @@ class Rig:
         if self._world is not None:
             self._world.close_stage()
         self.workspace.remove()
-
-    def _must_be_quiet(self, number: int, when: str) -> None:
-        halt = self.run_until_quiet(number)
-        if not halt.quiet:
-            raise RestartError(f"{when}, the worker {halt.death}\n{self.output(number)}")
 
     @property
     def _quiet_stop(self) -> tuple[Stop, ...]:
@@ -270,7 +247,3 @@ class Rig:
         self._last_image = image
         if any(self._incarnations[other].state is State.RUNNING for other in self.alive):
             self.save()
-
-
-class RestartError(HarnessError):
-    """A worker that had become quiet did not become quiet again after a restart."""

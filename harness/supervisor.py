@@ -104,13 +104,18 @@ class Supervisor:
         answer = self.call("kill", number, deadline_s, patience_s=deadline_s + _ANSWER_S)
         return cast("int | None", answer)
 
+    @property
+    def has_children(self) -> bool:
+        """Whether anything lives below the process, or has died there and is not reaped."""
+        return bool(children(self._process.pid))
+
     def survivors(self) -> tuple[str, ...]:
         """Return what lives below the process though every incarnation should be dead.
 
         The kernel's list of children is read first; the process table is searched only when there
         is something to find.
         """
-        if not children(self._process.pid):
+        if not self.has_children:
             return ()
         import psutil  # noqa: PLC0415 - seldom needed
 
@@ -124,7 +129,7 @@ class Supervisor:
 
     def clear(self) -> None:
         """Kill and reap everything below the process."""
-        if children(self._process.pid):
+        if self.has_children:
             self.call("clear", patience_s=_ANSWER_S)
 
     def end(self) -> None:

@@ -118,13 +118,13 @@ class Workspace(Image):
         remove_files(str(self.path))
 
 
-def beginning(directory: Path) -> Image:
+def empty_image(directory: Path) -> Image:
     """Return the image of what is durable before the first incarnation: nothing.
 
     Args:
         directory: Where it is, for all experiments alike.
     """
-    image = Image(directory / "beginning")
+    image = Image(directory / "empty")
     for part in (image.path, image.worker_dir, image.world_dir):
         part.mkdir(exist_ok=True)
     return image

@@ -7,6 +7,7 @@ import fcntl
 import os
 import sys
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from harness.errors import HarnessError
 from harness.explore.executor import Executor
 from harness.explore.matrix import run_matrix
+from harness.explore.tiers import moment_of, recovery_hits
 from harness.lane import Job
 from harness.oracles.oracle import Answer, Evidence, Finding
 from harness.points import crash_point
@@ -22,6 +24,7 @@ from harness.scenario import Scenario, Site
 from harness.schedule import CONTROL, parse
 from harness.scratch import sweep_scratch, take_scratch
 from harness.workload import Command, Workload
+from scenarios.reference import REFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,9 +183,9 @@ def test_lane_deletes_what_dead_lanes_left(tmp_path: Path) -> None:
     os.close(lock)
 
 
-def test_equal_states_are_restarted_once_and_broken_ones_again(tmp_path: Path) -> None:
-    """ARCHITECTURE: a shortcut can spare a restart, and never make a verdict that is not held."""
-    seen = tmp_path / "restarts.txt"
+def test_equal_states_are_run_once_and_broken_ones_again(tmp_path: Path) -> None:
+    """ARCHITECTURE: a shortcut can spare a life, and never make a verdict that is not held."""
+    seen = tmp_path / "lives.txt"
 
     def worker(site: Site) -> None:
         with seen.open("a", encoding="utf-8") as file:
@@ -195,14 +198,42 @@ def test_equal_states_are_restarted_once_and_broken_ones_again(tmp_path: Path) -
         return Finding(Answer.BROKEN, ("both",)) if len(labels) > 1 else Finding(Answer.HOLDS)
 
     with Executor(1, tmp_path) as executor:
-        scenario = _scenario("counts", worker=worker, answer=answer)
-        executor.prepare([scenario])
-        before = Job("counts", parse("work.do.before=kill"), 0)
-        results = [result.verdict for _, result in executor.run([before, before])]
-        assert results == [Verdict.HELD, Verdict.HELD]
-        assert seen.read_text(encoding="utf-8").split() == ["1", "2", "3", "4", "1", "2"]
-        seen.unlink()
-        after = Job("counts", parse("work.do.after=kill"), 0)
-        ((_, result),) = executor.run([after])
-        assert result.verdict is Verdict.BROKEN
-        assert seen.read_text(encoding="utf-8").split() == ["1", "2", "1", "2", "3", "4"]
+        executor.prepare([_scenario("counts", worker=worker, answer=answer)])
+
+        def lives_of(schedule: str, verdict: Verdict, *, share: bool = True) -> list[str]:
+            seen.write_text("", encoding="utf-8")
+            ((_, result),) = executor.run([Job("counts", parse(schedule), 0, share=share)])
+            assert result.verdict is verdict
+            assert [fired.incarnation for fired in result.fired] == list(
+                range(1, len(result.schedule.lives) + 1)
+            )
+            return seen.read_text(encoding="utf-8").split()
+
+        assert lives_of("work.do.before=kill", Verdict.HELD) == ["1", "2", "3", "4"]
+        assert lives_of("work.do.before=kill", Verdict.HELD) == ["1"]
+        assert lives_of("work.do.before=kill", Verdict.HELD, share=False) == ["1", "2", "3", "4"]
+        assert lives_of("work.do.after=kill", Verdict.BROKEN) == ["1", "1", "2", "3", "4"]
+        twice = "work.do.before=kill / work.do.{}=kill"
+        assert lives_of(twice.format("before"), Verdict.HELD) == ["1", "2", "3", "4", "5"]
+        assert lives_of(twice.format("after"), Verdict.HELD) == ["2"]
+
+
+def test_what_is_shared_changes_no_result(tmp_path: Path) -> None:
+    """Rule 6: an experiment comes to the same, whatever was run before it on the same lane."""
+    schedules = [parse(first) for first in ("ack.send.before=kill", "artifact.rename.mid=kill")]
+    with Executor(1, tmp_path) as executor:
+        executor.prepare([REFERENCE])
+        singles = [Job(REFERENCE.name, schedule, 7) for schedule in schedules]
+        jobs = [
+            Job(REFERENCE.name, result.schedule.then(moment_of(hit)), 7, digests=True)
+            for _, result in executor.run(singles)
+            for hit in recovery_hits(result)[::8]
+        ]
+        shared = dict(executor.run(jobs))
+        alone = dict(executor.run([replace(job, share=False) for job in jobs]))
+    assert len(jobs) > 10
+    for index, job in enumerate(jobs):
+        struck = slice(len(job.schedule.lives) + 1)
+        assert shared[index].verdict is alone[index].verdict is Verdict.HELD
+        assert shared[index].fired == alone[index].fired
+        assert shared[index].lives[struck] == alone[index].lives[struck]

@@ -1,25 +1,26 @@
-"""What is known of second restarts."""
+"""What is known of equal states, and what an experiment may go on from."""
 
 from __future__ import annotations
 
+import os
+import socket
 from typing import TYPE_CHECKING
 
+import pytest
 from harness_doubles import KILLED, new_image
 
-from harness.again import Again, KnownRestarts
+from harness.again import Again, Beginning, Kept, Recovery, can_go_on_from
 from harness.oracles.oracle import Life
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from harness.again import State
+    from harness.again import Standing
+    from harness.workspace import Image
 
-KEPT = 64
-
-
-def state(name: str) -> State:
-    """Return a state."""
-    return ("tried", 0, 3, name)
+MOST = 4
+STANDING: Standing = ("tried", 0, 3, "a")
 
 
 def restart(path: Path, *, one_image: bool = False) -> Again:
@@ -31,49 +32,119 @@ def restart(path: Path, *, one_image: bool = False) -> Again:
     return Again(Life(3, (), KILLED, before, after), unchanged, ("7 sleep",))
 
 
-def test_a_restart_is_known_by_its_state(tmp_path: Path) -> None:
+def whose(image: Image) -> str:
+    """Return what an image says."""
+    return (image.worker_dir / "whose").read_text()
+
+
+def test_what_is_kept_is_found_by_all_of_its_key(tmp_path: Path) -> None:
     """Rule 6: scenario, seed, number of the incarnation and durable content decide together."""
-    known = KnownRestarts(tmp_path / "known")
-    kept = known.keep(state("a"), restart(tmp_path / "one"))
-    assert known.find(state("a")) is kept
-    others: list[State] = [
+    kept: Kept[Standing, str] = Kept(tmp_path / "kept")
+    assert kept.keep(STANDING, str) == str(tmp_path / "kept" / "1")
+    assert kept.find(STANDING) == str(tmp_path / "kept" / "1")
+    others: list[Standing] = [
         ("other", 0, 3, "a"),
         ("tried", 1, 3, "a"),
         ("tried", 0, 4, "a"),
         ("tried", 0, 3, "b"),
     ]
-    assert [known.find(other) for other in others] == [None] * 4
+    assert [kept.find(other) for other in others] == [None] * 4
 
 
-def test_its_images_outlive_the_experiment(tmp_path: Path) -> None:
+def test_the_least_used_is_forgotten(tmp_path: Path) -> None:
+    """Rule 11: what is kept is bounded, on disk too; what was asked for stays longer."""
+    kept: Kept[int, str] = Kept(tmp_path / "kept", MOST)
+    for n in range(MOST):
+        kept.keep(n, str)
+    assert kept.find(0) is not None
+    kept.keep(MOST, str)
+    assert [kept.find(n) is not None for n in range(MOST + 1)] == [True, False, True, True, True]
+    kept.keep(0, str)
+    assert len(list((tmp_path / "kept").iterdir())) == MOST
+
+
+def test_images_of_a_restart_outlive_the_experiment(tmp_path: Path) -> None:
     """The workspace that they come from is deleted; everything else stays as it was."""
-    known = KnownRestarts(tmp_path / "known")
     given = restart(tmp_path / "one")
-    kept = known.keep(state("a"), given)
+    kept = given.moved_to(new_image(tmp_path / "home").path)
     assert not given.unchanged.path.exists()
     assert not given.life.after.path.exists()
-    for image in (kept.unchanged, kept.life.after):
-        assert (image.worker_dir / "whose").read_text() == "one"
+    assert [whose(image) for image in (kept.unchanged, kept.life.after)] == ["one", "one"]
     assert kept.unchanged.path != kept.life.after.path
     assert (kept.survivors, kept.life.number, kept.life.death) == (("7 sleep",), 3, KILLED)
 
 
 def test_one_image_for_both_stays_one(tmp_path: Path) -> None:
     """A worker that ends by itself can have one image in two places."""
-    known = KnownRestarts(tmp_path / "known")
-    kept = known.keep(state("a"), restart(tmp_path / "one", one_image=True))
-    assert kept.unchanged is kept.life.after
-    assert (kept.unchanged.worker_dir / "whose").read_text() == "one"
+    kept = restart(tmp_path / "one", one_image=True).moved_to(new_image(tmp_path / "home").path)
+    assert kept.unchanged.path == kept.life.after.path
+    assert whose(kept.unchanged) == "one"
 
 
-def test_the_least_used_is_forgotten(tmp_path: Path) -> None:
-    """Rule 11: what is kept is bounded, on disk too; what was asked for stays longer."""
-    known = KnownRestarts(tmp_path / "known")
-    for n in range(KEPT):
-        known.keep(state(str(n)), restart(tmp_path / str(n)))
-    assert known.find(state("0")) is not None
-    known.keep(state("more"), restart(tmp_path / "more"))
-    assert known.find(state("0")) is not None
-    assert known.find(state("1")) is None
-    assert known.find(state("more")) is not None
-    assert len(list((tmp_path / "known").iterdir())) == KEPT
+def test_image_of_a_recovery_is_a_copy(tmp_path: Path) -> None:
+    """The experiment that found it out goes on to judge by its own."""
+    life = restart(tmp_path / "one").life
+    home = new_image(tmp_path / "home").path
+    kept = Recovery(life, (), STANDING).copied_to(home)
+    assert whose(kept.life.after) == whose(life.after) == "one"
+    assert kept.life.after.path.parent == home
+
+
+def test_beginning_is_restored_as_it_was(tmp_path: Path) -> None:
+    """A worker may look at modes, times and links: a copy to go on from has them."""
+    after = new_image(tmp_path / "after")
+    (after.world_dir / "ledger").write_text("charged")
+    worker = new_image(tmp_path / "live").worker_dir
+    (worker / "sealed").mkdir()
+    (worker / "sealed" / "run.sh").write_text("exit 0")
+    (worker / "sealed" / "run.sh").chmod(0o750)
+    os.utime(worker / "sealed" / "run.sh", ns=(1_000_000_001, 2_000_000_002))
+    (worker / "link").symlink_to("sealed/run.sh")
+    (worker / "sealed").chmod(0o500)
+    life = Life(1, (), KILLED, new_image(tmp_path / "before"), after)
+    home = tmp_path / "home"
+    home.mkdir()
+    beginning = Beginning.of((life,), worker, home)
+    again = new_image(tmp_path / "again")
+    beginning.restore(again.worker_dir, again.world_dir)
+    assert (again.world_dir / "ledger").read_text() == "charged"
+    assert (again.worker_dir / "link").readlink().name == "run.sh"
+    assert (again.worker_dir / "sealed").stat().st_mode & 0o777 == 0o500
+    status = (again.worker_dir / "sealed" / "run.sh").stat()
+    assert (status.st_mode & 0o777, status.st_mtime_ns) == (0o750, 2_000_000_002)
+    assert beginning.lives[0].after.path.is_relative_to(home)
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+
+
+def _second_name(path: Path) -> None:
+    path.with_name("first").write_text("once")
+    path.hardlink_to(path.with_name("first"))
+
+
+def _link(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def _file(path: Path) -> None:
+    path.write_text("whole")
+
+
+@pytest.mark.parametrize(
+    ("make", "good"),
+    [(_pipe, False), (_socket, False), (_second_name, False), (_link, True), (_file, True)],
+)
+def test_what_a_copy_cannot_be_is_not_gone_on_from(
+    tmp_path: Path, make: Callable[[Path], None], *, good: bool
+) -> None:
+    """A stale socket can be the bug: then the experiment begins at its beginning."""
+    (tmp_path / "sub").mkdir()
+    make(tmp_path / "sub" / "it")
+    assert can_go_on_from(tmp_path) is good

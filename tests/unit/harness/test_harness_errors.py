@@ -11,9 +11,9 @@ import pytest
 import harness
 from harness.conduct import EndedError
 from harness.errors import DeadlineError, HarnessError, UnknownNameError, UsageError
+from harness.gathering import RestartError
 from harness.incarnation import ForeignStopError
 from harness.result import Verdict
-from harness.rig import RestartError
 
 EVERY = [
     HarnessError("a"),

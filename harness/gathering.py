@@ -1,0 +1,130 @@
+"""Gather what an experiment leaves to judge by: the second restart, and what is known already."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from harness.again import Again, Beginning, Recovery, can_go_on_from
+from harness.durable import image_digest
+from harness.errors import HarnessError
+from harness.oracles.oracle import Evidence
+
+if TYPE_CHECKING:
+    from harness.again import Known, Standing, Start
+    from harness.oracles.oracle import Life
+    from harness.rig import Rig
+    from harness.workspace import Image
+
+
+class RestartError(HarnessError):
+    """A worker that had become quiet did not become quiet again after a restart."""
+
+
+class Gathering:
+    """The end of one experiment.
+
+    Args:
+        rig: The experiment.
+        known: What is known of equal states, to be used and added to, or None.
+    """
+
+    def __init__(self, rig: Rig, known: Known | None = None) -> None:
+        self._rig = rig
+        self._known = known
+        self._crashed: Standing | None = None
+
+    def keep_beginning(self, start: Start) -> None:
+        """Remember what has happened so far, if an experiment can go on from a copy of it.
+
+        Args:
+            start: What has happened so far.
+        """
+        rig = self._rig
+        if self._known is not None and rig.at_rest and can_go_on_from(rig.workspace.worker_dir):
+            rig.save()
+            self._known.beginnings.keep(
+                start, lambda home: Beginning.of(rig.lives, rig.workspace.worker_dir, home)
+            )
+
+    def known_outcome(self) -> Evidence | None:
+        """Return what a recovery from here leaves, if that from an equal state is known."""
+        rig = self._rig
+        if self._known is None or not rig.lives or not rig.at_rest:
+            return None
+        rig.save()
+        self._crashed = self._standing(rig.last_image)
+        recovery = self._known.recoveries.find(self._crashed)
+        if recovery is None:
+            return None
+        again = self._known.restarts.find(recovery.settled)
+        if again is None:
+            return None
+        recovered = replace(recovery.life, before=rig.last_image)
+        return self._evidence((*rig.lives, recovered), recovery.survivors, again)
+
+    def evidence(self) -> Evidence:
+        """Restart the quiet worker once more, offer the fresh command, end it, and gather.
+
+        The last incarnation so far must have become quiet without a fault.
+
+        Raises:
+            HarnessError: An incarnation is still alive, or none has run.
+            RestartError: The restarted worker did not become quiet.
+        """
+        rig = self._rig
+        if rig.alive or not rig.lives:
+            raise HarnessError("gather evidence when the last incarnation has become quiet")
+        lives, survivors = rig.lives, rig.survivors()
+        if self._known is None:
+            return self._evidence(lives, survivors, self._run_again())
+        settled = self._standing(rig.durable)
+        again = self._known.restarts.find(settled)
+        if again is None:
+            again = self._known.restarts.keep(settled, self._run_again().moved_to)
+        else:
+            rig.save_for_good()
+        if self._crashed is not None:
+            recovery = Recovery(lives[-1], survivors, settled)
+            self._known.recoveries.keep(self._crashed, recovery.copied_to)
+        return self._evidence(lives, survivors, again)
+
+    def _standing(self, durable: Image) -> Standing:
+        rig = self._rig
+        return rig.scenario.name, rig.seed, rig.next_number, image_digest(durable)
+
+    def _evidence(
+        self, lives: tuple[Life, ...], survivors: tuple[str, ...], again: Again
+    ) -> Evidence:
+        *struck, recovered = lives
+        return Evidence(
+            workload=self._rig.workload,
+            struck=tuple(struck),
+            recovered=recovered,
+            again=replace(again.life, before=recovered.after),
+            unchanged=again.unchanged,
+            survivors=tuple(dict.fromkeys((*survivors, *again.survivors))),
+        )
+
+    def _run_again(self) -> Again:
+        rig = self._rig
+        number = rig.start()
+        self._must_be_quiet(number, "started again")
+        ended = number not in rig.alive
+        rig.save()
+        unchanged = rig.last_image if ended else rig.image(f"{number}-unchanged")
+        fresh = rig.workload.fresh
+        rig.offer(fresh)
+        if ended:
+            # Only a start shows a fresh command to a worker that ends by itself.
+            number = rig.start()
+        self._must_be_quiet(number, f"offered command {fresh.command_id!r}")
+        if not ended:
+            rig.kill(number)
+        rig.save()
+        return Again(rig.lives[-1], unchanged, rig.survivors())
+
+    def _must_be_quiet(self, number: int, when: str) -> None:
+        halt = self._rig.run_until_quiet(number)
+        if not halt.quiet:
+            raise RestartError(f"{when}, the worker {halt.death}\n{self._rig.output(number)}")
