@@ -196,11 +196,11 @@ def _loaded(prepared: bytes, main: Main) -> tuple[Worker, Worker, Site]:
     if main is None:
         loaded = pickle.loads(prepared)  # noqa: S301 - our owner's
     else:
-        import dill  # noqa: PLC0415 - heavy, and seldom needed
-        from multiprocess import spawn  # noqa: PLC0415
+        from multiprocess import spawn  # noqa: PLC0415 - heavy, and seldom needed
+        from multiprocess.reduction import ForkingPickler  # noqa: PLC0415
 
         spawn.prepare(main)
-        loaded = dill.loads(prepared)  # noqa: S301
+        loaded = ForkingPickler.loads(prepared)
     return cast("tuple[Worker, Worker, Site]", loaded)
 
 

@@ -7,7 +7,6 @@ dies ends by itself and takes everything below it along.
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
 import signal
 import tempfile
@@ -22,6 +21,7 @@ from harness.again import Known
 from harness.conduct import conduct, judge, settle, start_of
 from harness.errors import DeadlineError, HarnessError
 from harness.gathering import Gathering
+from harness.pickling import portable
 from harness.process import die_with_parent
 from harness.result import Verdict
 from harness.rig import Rig
@@ -184,7 +184,7 @@ def serve(connection: Connection, root: Path, cpu: int | None) -> None:
     try:
         while True:
             name, arguments = connection.recv()
-            connection.send_bytes(pickle.dumps(_answer(bench, name, arguments)))
+            connection.send_bytes(portable(_answer(bench, name, arguments)))
     except (EOFError, OSError):
         return
     finally:
@@ -237,12 +237,7 @@ class Lane:
 
     def send(self, name: str, *arguments: object) -> None:
         """Send a request without waiting for the reply."""
-        request = (name, arguments)
-        if name == "prepare":
-            # A scenario may hold closures, which dill can send; its pickler is written in Python.
-            self.connection.send(request)
-        else:
-            self.connection.send_bytes(pickle.dumps(request))
+        self.connection.send_bytes(portable((name, arguments)))
 
     def receive(self, deadline_s: float = _CALL_S) -> object:
         """Wait for the reply to the oldest request that has none yet.

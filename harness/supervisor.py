@@ -8,16 +8,18 @@ kernel unshare pages between the forking process and its children.
 from __future__ import annotations
 
 import os
-import pickle
 import select
 import socket
 import subprocess
 import sys
 from typing import TYPE_CHECKING, cast
 
+from multiprocess import spawn
+
 from harness.channel import Channel
 from harness.errors import DeadlineError, HarnessError
 from harness.incarnation import Incarnation
+from harness.pickling import plainly, portable
 from harness.process import children
 
 if TYPE_CHECKING:
@@ -172,19 +174,12 @@ class Supervisor:
 
 def _pickled(prepared: tuple[object, ...]) -> tuple[bytes, Plain]:
     """Pickle something, and say what it takes to unpickle it: see `harness.forking`."""
-    try:
-        plain = pickle.dumps(prepared)
-    except Exception:  # noqa: BLE001 - pickle raises many kinds for what it cannot do
-        plain = b""
-    if plain and b"__main__" not in plain and b"__mp_main__" not in plain:
+    plain = plainly(prepared)
+    if plain is not None:
         return plain, None
-    # A closure, or something of the main module: dill can, and imports much.
-    import dill  # noqa: PLC0415
-    from multiprocess import spawn  # noqa: PLC0415
-
     main = spawn.get_preparation_data("supervisor")
     del main["authkey"]  # not to be sent, and of no use to a process that opens no connection
-    return dill.dumps(prepared), main
+    return portable(prepared), main
 
 
 def _interpreter_options() -> list[str]:

@@ -12,6 +12,7 @@ import multiprocess
 from multiprocess.util import Finalize
 
 from harness.errors import DeadlineError, HarnessError, UsageError
+from harness.pickling import portable
 from harness.world.control import (
     SOCKET_NAME,
     CloseStage,
@@ -204,7 +205,7 @@ class World:
             raise HarnessError("the world is stopped")
         what = f"the world to answer {type(call).__name__}"
         try:
-            self._pipe.send(call)
+            self._pipe.send_bytes(portable(call))
         except BlockingIOError:
             self._kill()
             raise DeadlineError(what, self._deadline_s) from None

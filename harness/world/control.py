@@ -22,8 +22,8 @@ SOCKET_NAME = "w.sock"
 class Pipe(Protocol):
     """One end of the control pipe, as `multiprocess.connection.Connection` has it."""
 
-    def send(self, obj: object) -> None:
-        """Send an object; the other end gets a copy."""
+    def send_bytes(self, buf: bytes) -> None:
+        """Send a pickled object; the other end gets a copy."""
 
     def recv(self) -> object:
         """Wait for an object; EOFError when the other end is closed."""

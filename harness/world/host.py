@@ -8,6 +8,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from harness.errors import HarnessError, UsageError
+from harness.pickling import portable
 from harness.process import die_with_parent
 from harness.world.control import (
     Call,
@@ -81,7 +82,7 @@ class _Host:
         if self._gone:
             return
         try:
-            self._pipe.send(answer)
+            self._pipe.send_bytes(portable(answer))
         except OSError:
             self._gone = True  # The owner is gone, and the end of the pipe says so next.
 

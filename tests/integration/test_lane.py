@@ -24,6 +24,7 @@ from harness.scenario import Scenario, Site
 from harness.schedule import CONTROL, parse
 from harness.scratch import sweep_scratch, take_scratch
 from harness.workload import Command, Workload
+from harness.workspace import default_root
 from scenarios.reference import REFERENCE
 
 if TYPE_CHECKING:
@@ -218,10 +219,10 @@ def test_equal_states_are_run_once_and_broken_ones_again(tmp_path: Path) -> None
         assert lives_of(twice.format("after"), Verdict.HELD) == ["2"]
 
 
-def test_what_is_shared_changes_no_result(tmp_path: Path) -> None:
+def test_what_is_shared_changes_no_result() -> None:
     """Rule 6: an experiment comes to the same, whatever was run before it on the same lane."""
     schedules = [parse(first) for first in ("ack.send.before=kill", "artifact.rename.mid=kill")]
-    with Executor(1, tmp_path) as executor:
+    with Executor(1, default_root()) as executor:
         executor.prepare([REFERENCE])
         singles = [Job(REFERENCE.name, schedule, 7) for schedule in schedules]
         jobs = [
