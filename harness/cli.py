@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -34,6 +35,7 @@ from harness.render.progress import ProgressBar
 from harness.render.safe_text import block
 from harness.render.summary import print_summary
 from harness.schedule import Schedule, parse
+from harness.standard_streams import discard_output, prepare_streams
 from harness.workspace import default_root
 
 if TYPE_CHECKING:
@@ -45,9 +47,11 @@ if TYPE_CHECKING:
     from harness.pins import Pins
     from harness.scenario import Scenario
 
+MOST_LANES = max(16, 4 * (os.cpu_count() or 1))
+"""More lanes than this at once only take memory: each is two processes."""
+
 LOG_WIDTH = 120
 """Width of a line when nobody's terminal says otherwise, in columns."""
-
 
 _ERROR_LINES = 200
 
@@ -83,7 +87,7 @@ def commands() -> None:
 @seed_option
 @click.option(
     "--workers",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST_LANES),
     default=None,
     help="How many experiments run at once (default: one per core).",
 )
@@ -261,24 +265,39 @@ def _show(
         click.echo(line(item))
 
 
-def _shown(error: HarnessError) -> str:
+def _shown(error: HarnessError | OSError) -> str:
     """Show an error, which may quote what a worker wrote, so that a terminal obeys nothing."""
     return "\n".join(block(str(error), lines=_ERROR_LINES))
 
 
 def main() -> None:
-    """Run the command; every error of ours becomes a message and an exit code."""
+    """Run the command; every error becomes a message and an exit code of its own."""
+    prepare_streams()
     try:
-        commands(standalone_mode=False)
+        try:
+            commands(standalone_mode=False)
+        finally:
+            sys.stdout.flush()
     except click.UsageError as error:
         error.show()
         raise SystemExit(ExitCode.USAGE) from None
-    except (click.Abort, KeyboardInterrupt):
-        sys.stderr.write("crash-harness: interrupted; no record was written\n")
-        raise SystemExit(130) from None
+    except click.Abort:
+        raise KeyboardInterrupt from None
     except UsageError as error:
         sys.stderr.write(f"crash-harness: {_shown(error)}\n")
         raise SystemExit(ExitCode.USAGE) from None
-    except HarnessError as error:
+    except (HarnessError, OSError) as error:
         sys.stderr.write(f"crash-harness: the harness failed: {_shown(error)}\n")
-        raise SystemExit(ExitCode.HARNESS) from None
+        raise SystemExit(_failed()) from None
+    except Exception:  # noqa: BLE001 - Python's own code for it is 1, which says: an oracle broke
+        sys.stderr.write(f"crash-harness: the harness failed:\n{traceback.format_exc()}")
+        raise SystemExit(_failed()) from None
+
+
+def _failed() -> ExitCode:
+    """Give up what standard output did not take; else Python tries again, and exits with 120."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        discard_output()
+    return ExitCode.HARNESS
