@@ -6,7 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from worker_doubles import Bench, attempt, command, network_failure
+from planned_faults import network_failure
+from worker_bench import Bench, attempt, command
 
 from worker_under_test.domain.attempt import Attempt, AttemptState
 from worker_under_test.domain.errors import Kind

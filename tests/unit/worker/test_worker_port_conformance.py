@@ -11,17 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from worker_doubles import (
-    CountedIds,
-    FakeCapabilities,
-    FakeControl,
-    FakeRemote,
-    FakeStream,
-    Observed,
-    VirtualClock,
-    network_failure,
-    settled,
-)
+from network_doubles import FakeControl, FakeRemote, FakeStream
+from planned_faults import network_failure
+from virtual_clock import VirtualClock, settled
+from worker_bench import CountedIds, FakeCapabilities, Observed
 
 from harness.workload import Command as Offered
 from harness.workload import Workload
