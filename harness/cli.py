@@ -25,7 +25,7 @@ from harness.explore.matrix import check_schedule, run_matrix
 from harness.explore.shrink import Shrinker
 from harness.explore.tiers import TIERS
 from harness.outcome import ExitCode, exit_code
-from harness.pins import FILE_NAME, NO_PINS, read_pins
+from harness.pins import FILE_NAME, pins_in, read_pins
 from harness.record import RunFacts, new_run_dir, write_record
 from harness.recording.environment import environment
 from harness.registry import groups, judged_by, load, select
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from harness.events import Event, Listener
     from harness.explore.shrink import Minimal
     from harness.failure_record import MinimalRow
-    from harness.pins import Pins
     from harness.scenario import Scenario
 
 MOST_LANES = max(16, 4 * (os.cpu_count() or 1))
@@ -123,7 +122,7 @@ def run(  # noqa: PLR0917 - one parameter per option
 ) -> None:
     """Run scenarios: all of them, or those that are named."""
     wanted = chosen(reports, os.environ)
-    pins = _pins(pins_file)
+    pins = pins_in(Path()) if pins_file is None else read_pins(pins_file)
     if tier not in TIERS:
         raise UnknownNameError("tier", tier, TIERS)
     known = load(source)
@@ -168,13 +167,6 @@ def run(  # noqa: PLR0917 - one parameter per option
     write_run(directory, record, wanted, click.echo)
     print_summary(console, record, directory)
     raise SystemExit(exit_code(outcomes))
-
-
-def _pins(file: Path | None) -> Pins:
-    if file is not None:
-        return read_pins(file)
-    usual = Path(FILE_NAME)
-    return read_pins(usual) if usual.exists() else NO_PINS
 
 
 def _all(listeners: Sequence[Listener]) -> Listener:
