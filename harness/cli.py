@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-import traceback
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,14 +16,15 @@ from rich.console import Console
 
 from harness import __version__
 from harness.catalogue import scan
+from harness.cli_end import run_to_its_end
 from harness.cli_failures import gallery, recheck, report, repro, schema
 from harness.cli_options import report_option, root_option, scenarios_option, seed_option
-from harness.errors import HarnessError, UnknownNameError, UsageError
+from harness.errors import UnknownNameError
 from harness.explore.executor import Executor
 from harness.explore.matrix import check_schedule, run_matrix
 from harness.explore.shrink import Shrinker
 from harness.explore.tiers import TIERS
-from harness.outcome import ExitCode, exit_code
+from harness.outcome import exit_code
 from harness.pins import FILE_NAME, pins_in, read_pins
 from harness.record import RunFacts, new_run_dir, write_record
 from harness.recording.environment import environment
@@ -32,14 +32,12 @@ from harness.registry import groups, judged_by, load, select
 from harness.render.ndjson import EventLog
 from harness.render.outputs import EVENTS, chosen, write_run
 from harness.render.progress import ProgressBar
-from harness.render.safe_text import block
 from harness.render.summary import print_summary
 from harness.schedule import Schedule, parse
-from harness.standard_streams import discard_output, prepare_streams
 from harness.workspace import default_root
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from harness.events import Event, Listener
     from harness.explore.shrink import Minimal
@@ -51,8 +49,6 @@ MOST_LANES = max(16, 4 * (os.cpu_count() or 1))
 
 LOG_WIDTH = 120
 """Width of a line when nobody's terminal says otherwise, in columns."""
-
-_ERROR_LINES = 200
 
 
 class _Commands(click.Group):
@@ -136,6 +132,7 @@ def run(  # noqa: PLR0917 - one parameter per option
     directory = new_run_dir(out, started)
     keep = (directory / "failures").resolve()
     with ExitStack() as stack:
+        stack.enter_context(_no_empty(directory))
         executor = stack.enter_context(Executor(lanes, root or default_root(), keep))
         listeners: list[Listener] = [stack.enter_context(ProgressBar(console))]
         if "ndjson" in wanted:
@@ -167,6 +164,17 @@ def run(  # noqa: PLR0917 - one parameter per option
     write_run(directory, record, wanted, click.echo)
     print_summary(console, record, directory)
     raise SystemExit(exit_code(outcomes))
+
+
+@contextmanager
+def _no_empty(directory: Path) -> Iterator[None]:
+    """Leave no folder without a record when nothing came of a run."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # what is in it was found, and is kept
+            directory.rmdir()
+        raise
 
 
 def _all(listeners: Sequence[Listener]) -> Listener:
@@ -257,39 +265,6 @@ def _show(
         click.echo(line(item))
 
 
-def _shown(error: HarnessError | OSError) -> str:
-    """Show an error, which may quote what a worker wrote, so that a terminal obeys nothing."""
-    return "\n".join(block(str(error), lines=_ERROR_LINES))
-
-
 def main() -> None:
-    """Run the command; every error becomes a message and an exit code of its own."""
-    prepare_streams()
-    try:
-        try:
-            commands(standalone_mode=False)
-        finally:
-            sys.stdout.flush()
-    except click.UsageError as error:
-        error.show()
-        raise SystemExit(ExitCode.USAGE) from None
-    except click.Abort:
-        raise KeyboardInterrupt from None
-    except UsageError as error:
-        sys.stderr.write(f"crash-harness: {_shown(error)}\n")
-        raise SystemExit(ExitCode.USAGE) from None
-    except (HarnessError, OSError) as error:
-        sys.stderr.write(f"crash-harness: the harness failed: {_shown(error)}\n")
-        raise SystemExit(_failed()) from None
-    except Exception:  # noqa: BLE001 - Python's own code for it is 1, which says: an oracle broke
-        sys.stderr.write(f"crash-harness: the harness failed:\n{traceback.format_exc()}")
-        raise SystemExit(_failed()) from None
-
-
-def _failed() -> ExitCode:
-    """Give up what standard output did not take; else Python tries again, and exits with 120."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        discard_output()
-    return ExitCode.HARNESS
+    """Run the command; see `harness.cli_end`."""
+    run_to_its_end(commands)

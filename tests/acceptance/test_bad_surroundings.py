@@ -149,3 +149,16 @@ def test_an_interrupt_is_one_sentence(place: str) -> None:
     done = in_python(script)
     assert done.returncode == 130
     assert done.stderr.strip() == "crash-harness: interrupted; no record was written"
+
+
+def test_a_run_that_comes_to_nothing_leaves_no_folder(tmp_path: Path) -> None:
+    """Rule 9: an empty folder among the records would look like a run."""
+    script = (
+        "import sys, harness.cli as cli\n"
+        "def interrupt(*_, **__): raise KeyboardInterrupt\n"
+        "cli.run_matrix = interrupt\n"
+        f"sys.argv = ['crash-harness', *{HELD!r}, '--out', {str(tmp_path / 'runs')!r}]\n"
+        "cli.main()\n"
+    )
+    assert in_python(script).returncode != 0
+    assert list((tmp_path / "runs").iterdir()) == []

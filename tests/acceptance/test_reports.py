@@ -307,7 +307,9 @@ def test_secrets_and_places_are_masked(
 def test_pages_are_one_file_and_need_no_network(command: Command, shop: Path) -> None:
     """Issue 6: a page is self-contained."""
     command.run("--scenarios", str(shop), "--at", AT)
-    for page in (command.out / "latest").rglob("report.html"):
+    pages = list((command.out / "latest").rglob("report.html"))
+    assert len(pages) == 2
+    for page in pages:
         text = page.read_text(encoding="utf-8")
         parser = _Counter()
         parser.feed(text)
