@@ -6,9 +6,11 @@ what a command needs: so the command itself is imported when it is called.
 
 from __future__ import annotations
 
+import signal
 import sys
 
 USAGE = 2
+INTERRUPTED = 128 + signal.SIGINT
 
 
 def main() -> None:
@@ -19,12 +21,16 @@ def main() -> None:
     """
     try:
         from harness.cli import main as run  # noqa: PLC0415 - see the module's docstring
+
+        run()
     except ModuleNotFoundError as missing:
         sys.stderr.write(
             f"crash-harness: {missing.name} is not installed; install crash-harness[runner]\n"
         )
         raise SystemExit(USAGE) from None
-    run()
+    except KeyboardInterrupt:
+        sys.stderr.write("crash-harness: interrupted; no record was written\n")
+        raise SystemExit(INTERRUPTED) from None
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,40 +16,39 @@ from rich.console import Console
 
 from harness import __version__
 from harness.catalogue import scan
+from harness.cli_end import run_to_its_end
 from harness.cli_failures import gallery, recheck, report, repro, schema
 from harness.cli_options import report_option, root_option, scenarios_option, seed_option
-from harness.errors import HarnessError, UnknownNameError, UsageError
+from harness.errors import UnknownNameError
 from harness.explore.executor import Executor
 from harness.explore.matrix import check_schedule, run_matrix
 from harness.explore.shrink import Shrinker
 from harness.explore.tiers import TIERS
-from harness.outcome import ExitCode, exit_code
-from harness.pins import FILE_NAME, NO_PINS, read_pins
+from harness.outcome import exit_code
+from harness.pins import FILE_NAME, pins_in, read_pins
 from harness.record import RunFacts, new_run_dir, write_record
 from harness.recording.environment import environment
 from harness.registry import groups, judged_by, load, select
 from harness.render.ndjson import EventLog
 from harness.render.outputs import EVENTS, chosen, write_run
 from harness.render.progress import ProgressBar
-from harness.render.safe_text import block
 from harness.render.summary import print_summary
 from harness.schedule import Schedule, parse
 from harness.workspace import default_root
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from harness.events import Event, Listener
     from harness.explore.shrink import Minimal
     from harness.failure_record import MinimalRow
-    from harness.pins import Pins
     from harness.scenario import Scenario
+
+MOST_LANES = max(16, 4 * (os.cpu_count() or 1))
+"""More lanes than this at once only take memory: each is two processes."""
 
 LOG_WIDTH = 120
 """Width of a line when nobody's terminal says otherwise, in columns."""
-
-
-_ERROR_LINES = 200
 
 
 class _Commands(click.Group):
@@ -83,7 +82,7 @@ def commands() -> None:
 @seed_option
 @click.option(
     "--workers",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST_LANES),
     default=None,
     help="How many experiments run at once (default: one per core).",
 )
@@ -119,7 +118,7 @@ def run(  # noqa: PLR0917 - one parameter per option
 ) -> None:
     """Run scenarios: all of them, or those that are named."""
     wanted = chosen(reports, os.environ)
-    pins = _pins(pins_file)
+    pins = pins_in(Path()) if pins_file is None else read_pins(pins_file)
     if tier not in TIERS:
         raise UnknownNameError("tier", tier, TIERS)
     known = load(source)
@@ -133,6 +132,7 @@ def run(  # noqa: PLR0917 - one parameter per option
     directory = new_run_dir(out, started)
     keep = (directory / "failures").resolve()
     with ExitStack() as stack:
+        stack.enter_context(_no_empty(directory))
         executor = stack.enter_context(Executor(lanes, root or default_root(), keep))
         listeners: list[Listener] = [stack.enter_context(ProgressBar(console))]
         if "ndjson" in wanted:
@@ -166,11 +166,15 @@ def run(  # noqa: PLR0917 - one parameter per option
     raise SystemExit(exit_code(outcomes))
 
 
-def _pins(file: Path | None) -> Pins:
-    if file is not None:
-        return read_pins(file)
-    usual = Path(FILE_NAME)
-    return read_pins(usual) if usual.exists() else NO_PINS
+@contextmanager
+def _no_empty(directory: Path) -> Iterator[None]:
+    """Leave no folder without a record when nothing came of a run."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # what is in it was found, and is kept
+            directory.rmdir()
+        raise
 
 
 def _all(listeners: Sequence[Listener]) -> Listener:
@@ -261,24 +265,6 @@ def _show(
         click.echo(line(item))
 
 
-def _shown(error: HarnessError) -> str:
-    """Show an error, which may quote what a worker wrote, so that a terminal obeys nothing."""
-    return "\n".join(block(str(error), lines=_ERROR_LINES))
-
-
 def main() -> None:
-    """Run the command; every error of ours becomes a message and an exit code."""
-    try:
-        commands(standalone_mode=False)
-    except click.UsageError as error:
-        error.show()
-        raise SystemExit(ExitCode.USAGE) from None
-    except (click.Abort, KeyboardInterrupt):
-        sys.stderr.write("crash-harness: interrupted; no record was written\n")
-        raise SystemExit(130) from None
-    except UsageError as error:
-        sys.stderr.write(f"crash-harness: {_shown(error)}\n")
-        raise SystemExit(ExitCode.USAGE) from None
-    except HarnessError as error:
-        sys.stderr.write(f"crash-harness: the harness failed: {_shown(error)}\n")
-        raise SystemExit(ExitCode.HARNESS) from None
+    """Run the command; see `harness.cli_end`."""
+    run_to_its_end(commands)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 root_option = click.option(
     "--root",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=click.Path(exists=True, file_okay=False, writable=True, path_type=Path),
     default=None,
     help="Directory for the workspaces (default: memory if there is room, else the temp folder).",
 )

@@ -124,6 +124,12 @@ def read_pins(path: Path) -> Pins:
     return Pins(tuple(_pin(table, f"{path}: pin {n}") for n, table in enumerate(tables, start=1)))
 
 
+def pins_in(folder: Path) -> Pins:
+    """Read the pins file of a folder; without one there are no pins."""
+    usual = folder / FILE_NAME
+    return read_pins(usual) if usual.exists() else NO_PINS
+
+
 def _pin(table: Table, where: str) -> KnownFailure:
     for key in table:
         if key not in _KEYS:

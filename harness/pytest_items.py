@@ -6,6 +6,8 @@ import fcntl
 import hashlib
 import importlib.util
 import json
+import os
+import shlex
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,6 +20,7 @@ from harness.errors import HarnessError, UsageError
 from harness.explore.executor import Executor
 from harness.explore.matrix import run_matrix
 from harness.lane import Job
+from harness.pins import FILE_NAME, pins_in
 from harness.pytest_plugin import FOLDER_INI
 from harness.registry import scenarios_in
 from harness.render.safe_text import block, plain
@@ -61,6 +64,7 @@ class HarnessSession:
     def __init__(self, config: pytest.Config) -> None:
         self.tier = str(config.getoption("--crash-tier"))
         self.seed = int(config.getoption("--crash-seed"))
+        self.pins = pins_in(config.rootpath)
         self._folder = config.rootpath / str(config.getini(FOLDER_INI))
         self._cache = config.cache.mkdir("crash-harness")
         self._executor: Executor | None = None
@@ -173,12 +177,17 @@ class ExperimentItem(_ScenarioItem):
 
     def runtest(self) -> None:
         """Run it."""
-        result = HarnessSession.of(self.config).run(self.scenario, self.schedule)
+        session = HarnessSession.of(self.config)
+        result = session.run(self.scenario, self.schedule)
         allowed = {Verdict.HELD}
         if self.scenario.pin.outcome == "broken" and self.schedule:
             allowed.add(Verdict.BROKEN)
         if result.verdict not in allowed:
-            raise ExperimentFailedError(describe(result))
+            if session.pins.know(result):
+                pytest.xfail(f"pinned in {FILE_NAME}")
+            raise ExperimentFailedError(describe(result, self.path))
+        for pin in session.pins.fixed([result]):
+            raise ExperimentFailedError(f"pinned in {FILE_NAME} and no longer there, unpin: {pin}")
 
 
 class SummaryItem(_ScenarioItem):
@@ -199,12 +208,17 @@ class SummaryItem(_ScenarioItem):
             raise ExperimentFailedError(f"pinned broken by {oracle}, and no schedule is")
         result = HarnessSession.of(self.config).run(self.scenario, self.plan.caught)
         if oracle not in result.oracles:
-            raise ExperimentFailedError(f"{oracle} did not catch it\n{describe(result)}")
+            told = describe(result, self.path)
+            raise ExperimentFailedError(f"{oracle} did not catch it\n{told}")
 
 
-def describe(result: ExperimentResult) -> str:
-    """Say what an experiment came to and how to run it again."""
-    again = f"crash-harness run {result.scenario} --seed {result.seed} --at '{result.schedule}'"
+def describe(result: ExperimentResult, file: Path) -> str:
+    """Say what an experiment of a scenario file came to and how to run it again."""
+    source = Path(os.path.relpath(file))
+    again = (
+        f"crash-harness run --scenarios {shlex.quote(str(source))} {result.scenario} "
+        f"--seed {result.seed} --at {shlex.quote(str(result.schedule))}"
+    )
     facts = [f"{violation.oracle}: {violation.message}" for violation in result.violations]
     lines = [f"{result.verdict}: {result.experiment_id}", *facts]
     note = block(result.note) if result.note else []

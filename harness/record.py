@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
+from harness.errors import UsageError
 from harness.failure_record import FAILURE
 from harness.outcome import exit_code
 from harness.pins import NO_PINS
@@ -80,6 +81,9 @@ def new_run_dir(out: Path, started: datetime) -> Path:
     Args:
         out: Directory of all runs; made when it is missing.
         started: When the run began.
+
+    Raises:
+        UsageError: No directory can be made there.
     """
     name = started.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
     for attempt in range(1, 1000):
@@ -88,6 +92,8 @@ def new_run_dir(out: Path, started: datetime) -> Path:
             path.mkdir(parents=True)
         except FileExistsError:
             continue
+        except OSError as error:
+            raise UsageError(f"no folder for the run can be made: {error}") from None
         return path
     raise FileExistsError(f"{out / name}: a thousand runs in one second")
 

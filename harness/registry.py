@@ -36,12 +36,13 @@ def load(source: str | Path = DEFAULT) -> dict[str, Scenario]:
         UsageError: There is no such path, a module cannot be imported, no scenario is found, or
             two have one name.
     """
-    path = Path(source).resolve()
-    if path.is_dir():
-        files = sorted(path.rglob("*.py"))
-    elif path.suffix == ".py" and path.is_file():
-        files = [path]
-    else:
+    try:
+        path = Path(source).resolve()
+        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        known = path.is_dir() or (path.suffix == ".py" and path.is_file())
+    except (OSError, RuntimeError) as error:  # unreadable, or a link to itself
+        raise UsageError(f"no scenarios at {str(source)!r}: {error}") from None
+    if not known:
         raise UsageError(
             f"no scenarios at {str(source)!r}: give a folder or a Python file with --scenarios"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing.connection
 import os
+import signal
 from collections import deque
 from typing import TYPE_CHECKING, Self, cast
 
@@ -35,7 +36,12 @@ class Executor:
     def __init__(self, lanes: int, root: Path, keep: Path | None = None) -> None:
         self._keep = keep
         cores = sorted(os.sched_getaffinity(0))
-        self._lanes = [Lane(root, cores[number % len(cores)]) for number in range(lanes)]
+        # A lane ignores a Ctrl-C at the terminal, but only once it has begun.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._lanes = [Lane(root, cores[number % len(cores)]) for number in range(lanes)]
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def keeping(self, keep: Path) -> Self:
         """Keep what broken experiments leave in another directory from now on."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import UnknownNameError, UsageError
-from harness.failure_record import read_failure_record
+from harness.failure_record import FAILURE, read_failure_record
 from harness.render.again import program, test_to_paste
 from harness.render.annotations import workflow_commands
 from harness.render.html_failure import failure_page
@@ -122,6 +122,8 @@ def write_again(path: Path, names: Iterable[str], say: Callable[[str], None]) ->
     folder = path if path.is_dir() else path.parent
     if (folder / RESULTS).exists():
         write_run(folder, read_run(folder), names, say)
+    elif not (folder / FAILURE).exists():
+        raise UsageError(f"no record of a run or of a failure at {path}")
     else:
         write_failure(folder, read_failure_record(folder), names)
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+_LINE_EVERY = 100
+"""Where there is no terminal: after how many experiments a line says how far it is."""
+
+
 class ProgressBar:
     """Listens to a run and shows how far it is.
 
@@ -67,15 +71,20 @@ class ProgressBar:
             case ExperimentFinished():
                 self._verdicts[event.result.verdict.value] += 1
                 self._update()
+                done = self._verdicts.total()
+                if not self._console.is_terminal and done % _LINE_EVERY == 0:
+                    self._console.print(f"{done} of {self._planned} so far: {self._counted()}")
             case RunFinished():
                 self._update()
 
     def _update(self) -> None:
         if self._task is not None:
-            verdicts = ", ".join(f"{n} {verdict}" for verdict, n in sorted(self._verdicts.items()))
             self._progress.update(
                 self._task,
                 total=self._planned,
                 completed=self._verdicts.total(),
-                verdicts=verdicts or "running",
+                verdicts=self._counted() or "running",
             )
+
+    def _counted(self) -> str:
+        return ", ".join(f"{n} {verdict}" for verdict, n in sorted(self._verdicts.items()))

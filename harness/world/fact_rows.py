@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.jsontext import canonical
+from harness.world.coordinator_schema import insert
 from harness.world.facts import Ack, Delivery, Heartbeat, OfferedCommand, Receipt, Refusal, Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.world.coordinator_schema import Row
+    from harness.world.coordinator_schema import Row, Value
     from harness.world.facts import Fact
 
 
@@ -24,6 +25,17 @@ def rows(facts: Sequence[Fact]) -> tuple[str, list[Row]]:
         The name of their table, and a row for each.
     """
     return _TABLES[type(facts[0])], [_row(fact) for fact in facts]
+
+
+def insertion(facts: Sequence[Fact], mark: str) -> tuple[str, list[Value]]:
+    """Return the one statement that inserts facts of one kind, and its values.
+
+    Args:
+        facts: At least one.
+        mark: What stands for a value: ``?`` in SQLite, ``%s`` in psycopg.
+    """
+    table, found = rows(facts)
+    return insert(table, len(found), mark), [value for row in found for value in row]
 
 
 _TABLES: dict[type[Fact], str] = {

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.world.coordinator_schema import insert
 from harness.world.fact_file import say_elsewhere, write_facts
-from harness.world.fact_rows import rows
+from harness.world.fact_rows import insertion, rows
 from harness.world.postgres_link import PostgresLink
 
 if TYPE_CHECKING:
@@ -64,12 +63,8 @@ class PostgresStore:
         Args:
             facts: What happened at once; nothing to do when there are none.
         """
-        if not facts:
-            return
-        table, values = rows(facts)
-        await self._link.execute(
-            insert(table, len(values), "%s"), [value for row in values for value in row]
-        )
+        if facts:
+            await self._link.execute(*insertion(facts, "%s"))
 
     async def snapshot(self, destination: Path) -> None:
         """Write the facts into a copy of the world's directory.

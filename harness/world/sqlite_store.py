@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.world.coordinator_schema import FILE_NAME, TABLES, insert
-from harness.world.fact_rows import rows
+from harness.world.coordinator_schema import FILE_NAME, TABLES
+from harness.world.fact_rows import insertion
 from harness.world.sqlite_writing import open_for_writing
 
 if TYPE_CHECKING:
@@ -45,14 +45,10 @@ class SqliteStore:
         Args:
             facts: What happened at once; nothing to do when there are none.
         """
-        if not facts:
-            return
-        # One statement: in autocommit mode that is one transaction and, on the way to aiosqlite's
-        # thread and back, one trip.
-        table, values = rows(facts)
-        await self._connection.execute(
-            insert(table, len(values), "?"), [value for row in values for value in row]
-        )
+        if facts:
+            # One statement: in autocommit mode that is one transaction and, on the way to
+            # aiosqlite's thread and back, one trip.
+            await self._connection.execute(*insertion(facts, "?"))
 
     async def snapshot(self, destination: Path) -> None:
         """Do nothing: whoever copies the directory copies the database."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -92,6 +93,55 @@ def test_pin_that_does_not_match_fails(tmp_path: Path) -> None:
     out = _pytest(_project(tmp_path, lie=True))
     assert "pinned broken by no-effect-twice, and no schedule is" in out
     assert re.search(r"\b1 failed, 5 passed\b", out), out
+
+
+PIN = """
+[[pin]]
+scenario = "NAME"
+schedule = "order.charge.after#1=kill"
+reason = "to be mended"
+date = 2026-11-30
+"""
+
+
+def test_failure_is_told_with_the_command_that_runs_it_again(tmp_path: Path) -> None:
+    """Issue 6: from the folder in which pytest was called, whatever the scenario folder is."""
+    project = _project(tmp_path, lie=False)
+    file = project / "scenarios" / "orders.py"
+    file.write_text(file.read_text(encoding="utf-8") + NOT_PINNED, encoding="utf-8")
+    out = _pytest(project)
+    assert re.search(r"\b1 failed, 8 passed\b", out), out
+    (again,) = re.findall(r"crash-harness (run --scenarios scenarios/orders\.py .+)", out)
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", *shlex.split(again)],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+
+
+NOT_PINNED = 'WRONG = make("wrong", False, Scenario.pin)\n'
+
+
+def test_pinned_failure_is_expected(tmp_path: Path) -> None:
+    """Issue 6: a failure of the pins file fails nothing, and one that is gone asks to be unpinned.
+
+    As with `crash-harness run`, on the same matrix.
+    """
+    project = _project(tmp_path, lie=False)
+    file = project / "scenarios" / "orders.py"
+    file.write_text(file.read_text(encoding="utf-8") + NOT_PINNED, encoding="utf-8")
+    pins = project / "crash-harness.pins.toml"
+    pins.write_text(PIN.replace("NAME", "wrong"), encoding="utf-8")
+    out = _pytest(project)
+    assert re.search(r"\b8 passed, 1 xfailed\b", out), out
+    pins.write_text(PIN.replace("NAME", "careful"), encoding="utf-8")
+    out = _pytest(project)
+    assert re.search(r"\b2 failed, 7 passed\b", out), out
+    assert "no longer there, unpin: careful[order.charge.after#1=kill]" in out
 
 
 def test_plugin_imports_nothing_heavy_at_start() -> None:

@@ -58,7 +58,7 @@ AT = "order.charge.after#1=kill"
 @pytest.fixture
 def shop(command: Command) -> Path:
     """Give a worker that charges twice, in a folder of its own."""
-    folder = command.out.parent / "work"
+    folder = command.out.parent / "shop"
     folder.mkdir()
     (folder / "shop.py").write_text(WORKER, encoding="utf-8")
     return folder / "shop.py"
@@ -298,7 +298,7 @@ def test_secrets_and_places_are_masked(
     command.run("--scenarios", str(shop), "--at", AT, "--report", "html,issue,junit,markdown")
     (folder,) = (command.out / "latest" / "failures").iterdir()
     record = json.loads((folder / "failure.json").read_text(encoding="utf-8"))
-    assert record["lives"][0]["output"] == "<masked> ~/work/shop.py\n"
+    assert record["lives"][0]["output"] == "<masked> ~/shop/shop.py\n"
     for path in (*folder.glob("*.*"), *(command.out / "latest").glob("*.*")):
         assert "k3y-of-the-shop" not in path.read_text(encoding="utf-8"), path
     assert command("repro", str(folder)).code == 1
@@ -307,7 +307,9 @@ def test_secrets_and_places_are_masked(
 def test_pages_are_one_file_and_need_no_network(command: Command, shop: Path) -> None:
     """Issue 6: a page is self-contained."""
     command.run("--scenarios", str(shop), "--at", AT)
-    for page in (command.out / "latest").rglob("report.html"):
+    pages = list((command.out / "latest").rglob("report.html"))
+    assert len(pages) == 2
+    for page in pages:
         text = page.read_text(encoding="utf-8")
         parser = _Counter()
         parser.feed(text)

@@ -8,6 +8,7 @@ import re
 import select
 import signal
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -130,18 +131,14 @@ class LocalProcesses:
         """Wait for the end by a pidfd, taken before the identity is compared."""
         loop = asyncio.get_running_loop()
         ended = loop.create_future()
-        try:
-            held = os.pidfd_open(identity.pid)
-        except ProcessLookupError:
-            return
-        try:
+        with _held(identity) as held:
             # Not in a thread: a worker that is told to stop must not wait for the child.
-            if is_alive(identity):
+            if held is not None:
                 loop.add_reader(held, _set, ended)
-                await ended
-        finally:
-            loop.remove_reader(held)
-            os.close(held)
+                try:
+                    await ended
+                finally:
+                    loop.remove_reader(held)
         child = self._children.pop(identity.pid, None)
         if child is not None:
             child.wait()
@@ -167,13 +164,8 @@ class LocalProcesses:
         return await asyncio.to_thread(self._end, identity, token)
 
     def _end(self, identity: ProcessIdentity, token: str) -> bool:
-        try:
-            held = os.pidfd_open(identity.pid)
-        except ProcessLookupError:
-            return False
-        try:
-            # Compared while the pidfd is held: what is signalled is what was compared.
-            if not is_alive(identity) or identity not in list(carriers(token)):
+        with _held(identity) as held:
+            if held is None or identity not in list(carriers(token)):
                 return False
             for each in carriers(token):
                 if each.pid != identity.pid:
@@ -184,8 +176,6 @@ class LocalProcesses:
             poll.register(held, select.POLLIN)
             poll.poll(DYING_MS)
             return True
-        finally:
-            os.close(held)
 
 
 def boot_id() -> str:
@@ -241,13 +231,24 @@ def _set(ended: asyncio.Future[None]) -> None:
         ended.set_result(None)
 
 
-def _signal(identity: ProcessIdentity) -> None:
+@contextmanager
+def _held(identity: ProcessIdentity) -> Iterator[int | None]:
+    """Hold a process by a pidfd; None if it is gone.
+
+    It is compared while it is held, so what is waited for or signalled is what was compared.
+    """
     try:
         held = os.pidfd_open(identity.pid)
     except ProcessLookupError:
+        yield None
         return
     try:
-        if is_alive(identity):
-            signal.pidfd_send_signal(held, signal.SIGKILL)
+        yield held if is_alive(identity) else None
     finally:
         os.close(held)
+
+
+def _signal(identity: ProcessIdentity) -> None:
+    with _held(identity) as held:
+        if held is not None:
+            signal.pidfd_send_signal(held, signal.SIGKILL)

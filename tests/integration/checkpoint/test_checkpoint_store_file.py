@@ -176,6 +176,7 @@ def test_every_flipped_bit_is_noticed(store: FileStore, record: Path) -> None:
 def test_every_torn_record_is_noticed(store: FileStore, record: Path) -> None:
     """STO-17, STO-22: a record cut short, to nothing included, is damaged and not missing."""
     content = record.read_bytes()
+    assert content
     for length in range(len(content)):
         record.write_bytes(content[:length])
         with pytest.raises(DamagedRecordError):

@@ -221,6 +221,7 @@ def test_a_kill_at_each_point_loses_and_doubles_nothing(
 def test_the_worker_speaks_tcp_too(world: World, root: Path) -> None:
     """SES-03: the endpoint may be ``http://``."""
     endpoint = world.open(root / "world", (Coordinator,), WORKLOAD, "tcp")
+    assert endpoint.startswith("http://")
     try:
         live(root, endpoint, ignore)
         check(root, ASKED)

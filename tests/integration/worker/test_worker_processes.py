@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 from contextlib import suppress
 from dataclasses import replace
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
     from worker_under_test.domain.json_value import JsonObject
     from worker_under_test.domain.progress import Progress
 
-WAITING = ["/bin/sh", "-c", "echo >begun; until [ -e go ]; do sleep 0.01; done; echo >>ran; exit 7"]
+WAITING = ["/bin/sh", "-c", "echo >begun; read _ <../go; echo >>ran; exit 7"]
+"""Waits at a pipe with a name, which `let_go` writes to."""
 TOKEN = "command-attempt-1"
+DEADLINE_S = 30.0
 
 
 class Lines:
@@ -54,8 +57,27 @@ class Lines:
         if "pid" in self.checkpoint.evidence:
             self.identified.set()
 
+    async def has_identity(self) -> None:
+        """Wait until the child's identity is saved."""
+        async with asyncio.timeout(DEADLINE_S):
+            await self.identified.wait()
 
-LIVES: list[LocalProcesses] = []
+
+class Watched(LocalProcesses):
+    """Processes that say when somebody waits for a child."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.waiting = asyncio.Event()
+
+    async def wait(self, identity: ProcessIdentity) -> None:
+        """Say so, and wait."""
+        self.waiting.set()
+        await super().wait(identity)
+
+
+LIVES: list[Watched] = []
+GATES: list[int] = []
 
 
 @pytest.fixture(autouse=True)
@@ -64,27 +86,32 @@ def _reap() -> Iterator[None]:
     yield
     for life in LIVES:
         for child in life._children.values():
-            child.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
             child.wait()
     LIVES.clear()
+    for gate in GATES:
+        os.close(gate)
+    GATES.clear()
 
 
-def life(root: Path) -> LocalProcesses:
+def life(root: Path) -> Watched:
     """Return the processes of another life of the worker."""
-    LIVES.append(LocalProcesses(root))
+    with suppress(FileExistsError):
+        os.mkfifo(root / "go")
+    LIVES.append(Watched(root))
     return LIVES[-1]
 
 
 async def execute(root: Path, lines: Lines) -> AttemptEvent | None:
     """Execute the waiting child's command, with what an earlier life saved."""
+    return await execute_in(life(root), lines)
+
+
+async def execute_in(processes: Watched, lines: Lines) -> AttemptEvent | None:
+    """Execute the waiting child's command in this life."""
     payload: JsonObject = {"argv": list(WAITING)}
-    return await RunCommand(life(root)).execute(Command("p1", "command", 1, payload), lines)
-
-
-async def appears(path: Path) -> None:
-    """Wait until another process has made a file."""
-    while not path.exists():  # noqa: ASYNC110, ASYNC240 - another process makes it
-        await asyncio.sleep(0.01)
+    return await RunCommand(processes).execute(Command("p1", "command", 1, payload), lines)
 
 
 async def started(root: Path, argv: list[str] = WAITING) -> ProcessIdentity:
@@ -95,8 +122,10 @@ async def started(root: Path, argv: list[str] = WAITING) -> ProcessIdentity:
 
 
 def let_go(root: Path) -> None:
-    """Let the waiting child end."""
-    (root / TOKEN / "go").touch()
+    """Let the waiting child end, and any other that should not be there."""
+    # Kept open, for what is written waits only as long as somebody has the pipe open.
+    GATES.append(os.open(root / "go", os.O_RDWR))
+    os.write(GATES[-1], b"\n" * 9)
 
 
 @pytest.mark.parametrize("saved", [True, False])
@@ -110,7 +139,7 @@ def test_a_child_that_outlived_the_worker_is_waited_for(tmp_path: Path, *, saved
             evidence |= {"pid": child.pid, "start_time": child.start_time, "boot_id": child.boot_id}
         lines = Lines(dict(evidence))
         going = asyncio.create_task(execute(tmp_path, lines))
-        await lines.identified.wait()
+        await lines.has_identity()
         let_go(tmp_path)
         event = await going
         assert event is not None
@@ -149,12 +178,14 @@ def test_a_child_that_was_never_started_is_started(tmp_path: Path) -> None:
     """PRC-04, CP-B2: its directory is made before it, so without one there was none."""
 
     async def run() -> None:
-        going = asyncio.create_task(execute(tmp_path, Lines({"token": TOKEN})))
-        await appears(tmp_path / TOKEN / "begun")
+        lines = Lines({"token": TOKEN})
+        going = asyncio.create_task(execute(tmp_path, lines))
+        await lines.has_identity()
         let_go(tmp_path)
         event = await going
         assert event is not None
         assert event.body["exit_code"] == 7
+        assert (tmp_path / TOKEN / "begun").exists()
 
     asyncio.run(run())
 
@@ -186,7 +217,7 @@ def test_another_process_under_the_pid_is_neither_waited_for_nor_ended(
         processes = life(tmp_path)
         wrong = replace(child, **other)  # type: ignore[arg-type]
         assert not is_alive(wrong)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE_S):
             await processes.wait(wrong)
         assert not await processes.end(wrong, TOKEN)
         assert is_alive(child)
@@ -200,7 +231,8 @@ def test_another_process_under_the_pid_is_neither_waited_for_nor_ended(
 def test_a_foreign_process_with_the_same_command_line_is_not_ours(tmp_path: Path) -> None:
     """PRC-07: without the token it is not found, and not ended though it is named."""
     environment = {k: v for k, v in os.environ.items() if k != TOKEN_VARIABLE}
-    with subprocess.Popen(["sleep", "60"], env=environment) as foreign:
+    # `cat` ends with the pipe to it, and so with this test, whatever becomes of the test.
+    with subprocess.Popen(["cat"], env=environment, stdin=subprocess.PIPE) as foreign:
         stat = Path(f"/proc/{foreign.pid}/stat").read_text(encoding="ascii")
         start_time = int(stat.rpartition(")")[2].split()[19])
         identity = ProcessIdentity(foreign.pid, start_time, boot_id())
@@ -225,11 +257,12 @@ def test_a_worker_that_ends_leaves_its_child_and_a_cancel_ends_it(tmp_path: Path
         for cancelled in (False, True):
             lines = Lines({"token": TOKEN} if cancelled else None)
             lines.cancelled = cancelled
-            going = asyncio.create_task(execute(tmp_path, lines))
-            await lines.identified.wait()
-            await asyncio.sleep(0.05)
+            processes = life(tmp_path)
+            going = asyncio.create_task(execute_in(processes, lines))
+            async with asyncio.timeout(DEADLINE_S):
+                await processes.waiting.wait()
             going.cancel()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(DEADLINE_S):
                 with suppress(asyncio.CancelledError):
                     await going
             found = await life(tmp_path).find(TOKEN)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TYPE_CHECKING
 
 import pytest
-from worker_side import Message, WorkerSide
+from worker_side import DEADLINE_S, Message, WorkerSide
 
 from harness.workload import Command, Workload
 from harness.world.facts import read_facts
@@ -150,15 +149,13 @@ def test_a_known_command_is_not_offered_again(world: World, open_stage: OpenStag
 def test_closing_ends_open_streams_at_once(world: World, open_stage: OpenStage) -> None:
     """An open stream does not hold up the closing of the stage, and ends without an error."""
 
-    async def run() -> float:
+    async def run() -> None:
         async with WorkerSide(endpoint) as worker:
             stream = await worker.stream(await worker.register())
             await stream.backlog()
-            before = time.monotonic()
-            world.close_stage()
-            took = time.monotonic() - before
+            async with asyncio.timeout(DEADLINE_S):
+                await asyncio.to_thread(world.close_stage)
             assert await stream.next() is None
-            return took
 
     endpoint = open_stage()
-    assert asyncio.run(run()) < 1.0
+    asyncio.run(run())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SECRET = "geheim"
+DEADLINE_S = 30.0
 
 
 async def _open(database: str, world_dir: Path) -> None:
@@ -84,10 +84,9 @@ def test_a_server_that_does_not_greet_is_given_up(
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as mute:
         mute.bind(str(tmp_path / ".s.PGSQL.5432"))
         mute.listen()
-        started = time.monotonic()
+        opening = _open(f"postgresql://u@/db?host={tmp_path}", tmp_path)
         with pytest.raises(HarnessError, match=r"no answer within 0\.3 s"):
-            asyncio.run(_open(f"postgresql://u@/db?host={tmp_path}", tmp_path))
-        assert time.monotonic() - started < 5.0
+            asyncio.run(asyncio.wait_for(opening, DEADLINE_S))
 
 
 def test_a_server_that_does_not_answer_is_given_up(
@@ -103,10 +102,9 @@ def test_a_server_that_does_not_answer_is_given_up(
             async with await psycopg.AsyncConnection.connect(postgres_url) as other:
                 await other.execute(f"LOCK TABLE {schema}.acks")
                 monkeypatch.setattr(postgres_link, "_ANSWER_S", 0.3)
-                started = time.monotonic()
-                with pytest.raises(DeadlineError, match="an answer of PostgreSQL"):
-                    await link.execute("INSERT INTO acks VALUES (1, 'c', 's', 0)")
-                assert time.monotonic() - started < 5.0
+                async with asyncio.timeout(DEADLINE_S):
+                    with pytest.raises(DeadlineError, match="an answer of PostgreSQL"):
+                        await link.execute("INSERT INTO acks VALUES (1, 'c', 's', 0)")
                 monkeypatch.undo()
                 await link.begin()
                 await link.execute("INSERT INTO acks VALUES (1, 'c', 's', 0)")

@@ -16,8 +16,8 @@ MASKING = Masking(
 @pytest.mark.parametrize(
     ("text", "masked"),
     [
-        ("/home/ada/work/file.py", "~/work/file.py"),
-        ("/home/adam/file.py", "/home/adam/file.py"),
+        ("/home/ada/shop/worker.py", "~/shop/worker.py"),
+        ("/home/adam/worker.py", "/home/adam/worker.py"),
         ("on build-17: no", "on <host>: no"),
         ("it said 'correct horse'", f"it said '{MASK}'"),
         ("postgresql://me:hunter22@db/x", f"postgresql://{MASK}@db/x"),

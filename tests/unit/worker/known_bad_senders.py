@@ -11,7 +11,7 @@ from worker_under_test.application.sender import Sender
 from worker_under_test.domain.errors import is_delivery
 
 if TYPE_CHECKING:
-    from worker_doubles import Bench
+    from worker_bench import Bench
 
     from worker_under_test.domain.attempt import Attempt
     from worker_under_test.domain.event import AttemptEvent

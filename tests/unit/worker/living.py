@@ -7,7 +7,7 @@ import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from worker_doubles import Bench, settled
+from virtual_clock import settled
 
 from worker_under_test.application.runtime import Runtime
 from worker_under_test.domain.registration import NodeInventory, Registration
@@ -15,6 +15,8 @@ from worker_under_test.ports.command_stream import Delivery
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from worker_bench import Bench
 
 GOOD = Registration("i", "n", "d", NodeInventory(1))
 P = TypeVar("P")

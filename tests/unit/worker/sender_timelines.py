@@ -10,7 +10,9 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from worker_doubles import Bench, network_failure, refused, saved_event, settled
+from planned_faults import network_failure, refused
+from virtual_clock import settled
+from worker_bench import Bench, saved_event
 
 from worker_under_test.application.sender import Sender
 from worker_under_test.domain.errors import Kind

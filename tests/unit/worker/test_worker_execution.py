@@ -6,7 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from worker_doubles import Bench, attempt, network_failure
+from planned_faults import network_failure
+from worker_bench import Bench, attempt
 
 from worker_under_test.application.execution import MAX_REASON_CHARS
 from worker_under_test.domain.attempt import AttemptState

@@ -6,7 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from worker_doubles import Bench, attempt, command, network_failure
+from planned_faults import network_failure
+from worker_bench import Bench, attempt, command
 
 from worker_under_test.domain.attempt import Attempt, AttemptState
 from worker_under_test.domain.errors import Kind
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from worker_under_test.application.intake import Intake
     from worker_under_test.domain.command import Command
     from worker_under_test.domain.order import Order
+    from worker_under_test.ports.local_store import Standing
 
 
 async def take_in(intake: Intake, given: Command) -> tuple[Attempt | None, bool]:
@@ -132,6 +134,14 @@ def test_of_fifty_at_once_as_many_come_in_as_there_is_room_for() -> None:
     async def run() -> None:
         bench = Bench()
         bench.room = NodeInventory(1000, 1)
+        look = bench.store.standing
+
+        async def looks_slowly(command_id: str) -> Standing:
+            standing = await look(command_id)
+            await asyncio.sleep(0)  # whoever is not kept out looks now, before this one is saved
+            return standing
+
+        bench.store.standing = looks_slowly  # type: ignore[method-assign]
         intake = bench.intake()
         given = [command(f"c{number}") for number in range(50)]
         taken = await asyncio.gather(*(take_in(intake, each) for each in given))

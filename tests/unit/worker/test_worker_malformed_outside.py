@@ -11,7 +11,8 @@ import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
-from worker_doubles import FakeRemote, network_failure
+from network_doubles import FakeRemote
+from planned_faults import network_failure
 
 from worker_under_test.adapters.local_file_space import LocalFileSpace
 from worker_under_test.adapters.local_processes import LocalProcesses

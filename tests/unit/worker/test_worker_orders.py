@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from living import alive, delivery
-from worker_doubles import Bench, attempt, command, network_failure, saved_event, settled
+from planned_faults import network_failure
+from virtual_clock import settled
+from worker_bench import Bench, attempt, command, saved_event
 
 from worker_under_test.application.running import Running
 from worker_under_test.domain.attempt import AttemptState

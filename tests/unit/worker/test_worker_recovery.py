@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from worker_doubles import Bench, attempt
+from worker_bench import Bench, attempt
 
 from worker_under_test.application.recovery import Recovery
 from worker_under_test.domain.attempt import AttemptState

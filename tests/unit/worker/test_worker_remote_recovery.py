@@ -6,8 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+from network_doubles import FakeRemote
+from planned_faults import network_failure
 from test_worker_malformed_outside import JOB, JOBS, RENDER, NoTime, Saving
-from worker_doubles import FakeRemote, network_failure
 
 from worker_under_test.capabilities.compute import Compute
 from worker_under_test.capabilities.notify import Notify

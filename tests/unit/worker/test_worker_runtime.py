@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from living import GOOD, PORTS, alive, delivery, runtime
-from worker_doubles import Bench, attempt, network_failure, refused, saved_event, settled
+from planned_faults import network_failure, refused
+from virtual_clock import settled
+from worker_bench import Bench, attempt, saved_event
 
 import harness.points
 from worker_under_test.domain.attempt import AttemptState

@@ -6,8 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+from planned_faults import network_failure, refused
 from sender_timelines import Stage, reference_sender
-from worker_doubles import Bench, network_failure, refused, saved_event, settled
+from virtual_clock import settled
+from worker_bench import Bench, saved_event
 
 from worker_under_test.application.sender import Sender
 from worker_under_test.domain.errors import Kind

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from worker_doubles import MemoryStore
+from store_double import MemoryStore
 
 from worker_under_test.adapters.sqlite_store import SqliteStore
 from worker_under_test.domain.attempt import Attempt, AttemptState

@@ -12,8 +12,10 @@ from known_bad_senders import (
     RetriesRefusals,
     interruptible_sender,
 )
+from planned_faults import refused
 from sender_timelines import TIMELINES, Stage, play, reference_sender
-from worker_doubles import Bench, attempt, refused, saved_event, settled
+from virtual_clock import settled
+from worker_bench import Bench, attempt, saved_event
 
 from worker_under_test.application.execution import Execution
 from worker_under_test.domain.attempt import AttemptState

@@ -1,0 +1,241 @@
+"""The verdict of an experiment: what a strike must prove, and what each other end is called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from harness_doubles import CLEAN, KILLED, NamedOracle, Scene, hit, scenario
+
+from harness.conduct import conduct
+from harness.errors import DeadlineError
+from harness.incarnation import Death, ForeignStopError, Hit
+from harness.oracles.oracle import Answer, Evidence, Finding
+from harness.result import Fired, Verdict
+from harness.rig import Halt, RestartError
+from harness.schedule import CONTROL, Moment, parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.again import KnownRestarts
+    from harness.oracles.oracle import Life, Oracle
+    from harness.rig import Rig
+    from harness.scenario import Scenario
+
+AT = Moment("order.charge.after")
+STRUCK = parse("order.charge.after=kill")
+THERE = Halt(hit("order.charge.after"), None, quiet=False)
+QUIET = Halt(None, CLEAN, quiet=True)
+IDLE = Halt(hit("worker.idle.before"), None, quiet=True)
+
+
+@dataclass
+class ToldRig:
+    """A rig that does what it is told, in place of processes.
+
+    Attributes:
+        evidence: What it gathers.
+        halts: How an incarnation comes to a halt on its way to a moment, in order.
+        death: How what is killed dies.
+        quiet: How an incarnation comes to a halt on its way to quiet.
+        oracles: What the scenario is judged by.
+        error: What gathering raises.
+    """
+
+    evidence: Evidence
+    halts: list[Halt] = field(default_factory=lambda: [THERE])
+    death: Death = KILLED
+    quiet: Halt = QUIET
+    oracles: tuple[Oracle, ...] = (NamedOracle("first"),)
+    error: Exception | None = None
+    seed: int = 7
+    started: int = 0
+    alive: tuple[int, ...] = ()
+    saved: bool = False
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario."""
+        return replace(scenario(), oracles=self.oracles)
+
+    @property
+    def lives(self) -> tuple[Life, ...]:
+        """The incarnations."""
+        return self.evidence.lives
+
+    def start(self) -> int:
+        """Begin an incarnation."""
+        self.started += 1
+        self.alive = (self.started,)
+        return self.started
+
+    def run_until(self, number: int, moment: Moment) -> Halt:
+        """Halt as told."""
+        halt = self.halts.pop(0)
+        if halt.hit is None:
+            self.alive = ()
+        return halt
+
+    def run_until_quiet(self, number: int) -> Halt:
+        """Halt as told."""
+        return self.quiet
+
+    def kill(self, number: int) -> Death:
+        """Die as told."""
+        self.alive = ()
+        return self.death
+
+    def output(self, number: int) -> str:
+        """Return what the worker printed."""
+        return "it printed this"
+
+    def gather(self, known: KnownRestarts | None) -> Evidence:
+        """Give what the test gave."""
+        if self.error is not None:
+            raise self.error
+        return self.evidence
+
+    def save(self) -> None:
+        """Note that it was told to keep what there is."""
+        self.saved = True
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> ToldRig:
+    """Give a rig on which everything goes well."""
+    return ToldRig(Scene(tmp_path).evidence())
+
+
+def verdict(rig: ToldRig, text: str = str(STRUCK)) -> tuple[Verdict, str]:
+    """Conduct a schedule, and return verdict and note."""
+    result = conduct(cast("Rig", rig), parse(text))
+    assert rig.saved
+    return result.verdict, result.note
+
+
+def test_a_proved_strike_that_breaks_nothing_holds(rig: ToldRig) -> None:
+    """Rule 1: the label and the hit are right, and the wait status says SIGKILL."""
+    result = conduct(cast("Rig", rig), STRUCK)
+    assert (result.verdict, result.fired) == (Verdict.HELD, (Fired(AT, 1),))
+    assert (result.seed, result.schedule) == (7, STRUCK)
+
+
+@pytest.mark.parametrize("death", [CLEAN, Death(0, 1), Death(15, -1), Death(11, -1)])
+def test_a_strike_without_the_right_death_is_none(rig: ToldRig, death: Death) -> None:
+    """Rule 1: whatever the oracles would say, only SIGKILL proves a kill."""
+    rig.death = death
+    found, note = verdict(rig)
+    assert found is Verdict.WRONG_DEATH
+    assert note == f"struck at order.charge.after#1, it {death}"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        hit("order.charge.before"),
+        hit("order.charge.after", 2),
+        Hit("order.charge.after", {}, {"": 2}, stop=True),
+    ],
+)
+def test_a_stop_at_another_moment_is_no_strike(rig: ToldRig, wrong: Hit) -> None:
+    """Rule 1: right label, right hit, or it is a wrong death; nothing is killed there."""
+    rig.halts = [Halt(wrong, None, quiet=False)]
+    found, note = verdict(rig)
+    assert found is Verdict.WRONG_DEATH
+    assert note.startswith("on the way to order.charge.after#1, incarnation 1")
+    assert rig.alive == (1,)
+
+
+@pytest.mark.parametrize("halt", [QUIET, IDLE])
+def test_a_moment_that_was_not_reached_did_not_fire(rig: ToldRig, halt: Halt) -> None:
+    """Rule 1, trap 1: quiet before the moment, by its point or by its end."""
+    rig.halts = [halt]
+    assert verdict(rig) == (
+        Verdict.NOT_FIRED,
+        "order.charge.after#1 was not reached before quiet",
+    )
+
+
+def test_a_second_strike_of_a_dead_incarnation_did_not_fire(rig: ToldRig) -> None:
+    """Rule 1: of two strikes in one life the first leaves nothing for the second."""
+    rig.halts = [THERE, THERE]
+    found, note = verdict(rig, "order.charge.after=kill, order.finish.after=kill")
+    assert (found, note) == (
+        Verdict.NOT_FIRED,
+        "order.finish.after#1: the incarnation was dead already",
+    )
+
+
+def test_a_worker_that_dies_on_its_way_is_a_wrong_death_with_its_output(rig: ToldRig) -> None:
+    """Rule 1: a death of something else is not a strike, and the reader sees what it printed."""
+    rig.halts = [Halt(None, Death(0, 1), quiet=False)]
+    found, note = verdict(rig)
+    assert found is Verdict.WRONG_DEATH
+    assert note.endswith("exited with code 1\nit printed this")
+
+
+@pytest.mark.parametrize("schedule", ["", str(STRUCK)])
+def test_a_recovery_that_dies_is_a_wrong_death(rig: ToldRig, schedule: str) -> None:
+    """Rule 5: also in the control leg, which is then no control."""
+    rig.quiet = Halt(None, Death(0, 1), quiet=False)
+    found, note = verdict(rig, schedule)
+    assert found is Verdict.WRONG_DEATH
+    assert note.startswith("recovering, incarnation ")
+
+
+def test_a_worker_that_stands_at_its_quiet_point_is_ended(rig: ToldRig) -> None:
+    """Design, quiet: one that goes on for ever is judged when it is dead."""
+    rig.quiet = IDLE
+    assert verdict(rig, str(CONTROL)) == (Verdict.HELD, "")
+    assert rig.alive == ()
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (DeadlineError("quiet", 5), Verdict.HUNG),
+        (ForeignStopError("stopped from outside"), Verdict.WRONG_DEATH),
+        (RestartError("it died"), Verdict.WRONG_DEATH),
+    ],
+)
+def test_every_other_end_has_its_verdict(rig: ToldRig, error: Exception, expected: Verdict) -> None:
+    """Rule 8, rule 11: none of them is a pass, and the note says what it was."""
+    rig.error = error
+    assert verdict(rig) == (expected, str(error))
+
+
+@dataclass(frozen=True)
+class Doubtful:
+    """An oracle that cannot tell, or fails."""
+
+    fails: bool = False
+    name: str = "doubtful"
+    promise: str = "what was promised"
+
+    def check(self, evidence: Evidence) -> Finding:
+        """Answer."""
+        if self.fails:
+            raise LookupError("no books")
+        return Finding(Answer.UNKNOWN, ("no file",))
+
+
+@pytest.mark.parametrize(
+    ("oracle", "note"),
+    [
+        (Doubtful(), "oracle doubtful cannot tell: no file"),
+        (Doubtful(fails=True), "oracle doubtful failed: LookupError: no books"),
+    ],
+)
+def test_a_doubt_is_no_pass_and_broken_is_stronger(
+    rig: ToldRig, oracle: Doubtful, note: str
+) -> None:
+    """Design, oracle: *unknown* is not *holds*; an oracle that fails says nothing of the worker."""
+    rig.oracles = (NamedOracle("first"), oracle)
+    assert verdict(rig) == (Verdict.UNKNOWN, note)
+    rig.oracles = (oracle, NamedOracle("first", ("it happened",)))
+    rig.halts = [THERE]
+    result = conduct(cast("Rig", rig), STRUCK)
+    assert (result.verdict, result.note) == (Verdict.BROKEN, note)
+    assert [violation.message for violation in result.violations] == ["it happened"]

@@ -1,0 +1,162 @@
+"""Oracles of admission, and of what is kept from one life to the next."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from harness_doubles import Scene, facts, hit
+
+from harness.oracles.admission import CancelHonoured, DrainingAdmitsNothing, WithinCapacity
+from harness.oracles.books import AttemptRow, Books, InboxRow
+from harness.oracles.kept import WholePartsKept
+from harness.oracles.oracle import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from harness.oracles.oracle import Evidence
+    from harness.workload import Command
+
+WHOLE = b"the part, whole"
+
+
+def open_books(*command_ids: str, state: str = "RUNNING") -> Books:
+    """Return books with an attempt of each command."""
+    return Books(
+        attempts=tuple(
+            AttemptRow(f"a-{name}", name, "work/1", state, has_result=state == "SUCCEEDED")
+            for name in command_ids
+        )
+    )
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """Give an experiment with three commands, in which nothing happened."""
+    scene = Scene(tmp_path, commands=("c1", "c2", "c3"))
+    scene.put_facts(facts())
+    return scene
+
+
+def takes_room(row: AttemptRow) -> bool:
+    """Tell apart what takes no room."""
+    return row.command_id != "c3"
+
+
+def test_attempts_that_are_over_or_take_no_room_fit_in(scene: Scene) -> None:
+    """ADM-02, INV-15: what counts is open, and takes room."""
+    fits = open_books("c1", "c3").attempts
+    scene.put_books(Books(attempts=(*fits, *open_books("c2", state="SUCCEEDED").attempts)))
+    finding = WithinCapacity(scene.read_books, 1, takes_room).check(scene.evidence())
+    assert finding.answer is Answer.HOLDS
+
+
+@pytest.mark.parametrize("image", range(4))
+def test_more_open_attempts_than_there_is_room_for(scene: Scene, image: int) -> None:
+    """INV-15, REC-18: one more is found in any image."""
+    scene.put_books(open_books("c1", "c2"), scene.every[image])
+    finding = WithinCapacity(scene.read_books, 1, takes_room).check(scene.evidence())
+    assert finding.answer is Answer.BROKEN
+    (fact,) = finding.evidence
+    assert fact.endswith(": 2 attempts are open, capacity 1: c1, c2")
+
+
+def drains(command: Command) -> bool | None:
+    """Read an order from the id of a command; other ids are work."""
+    return {"drain": True, "undrain": False, "limit": None}[command.command_id]
+
+
+@pytest.mark.parametrize(
+    ("inbox", "admitted"),
+    [
+        ("c1 drain", ()),
+        ("drain undrain c1", ()),
+        ("c1 drain limit undrain c2", ()),
+        ("drain c1", ("command 'c1' was admitted after 'drain' was saved",)),
+        ("drain limit c1 undrain c2", ("command 'c1' was admitted after 'drain' was saved",)),
+        ("drain undrain c1 drain c2", ("command 'c2' was admitted after 'drain' was saved",)),
+    ],
+)
+def test_a_draining_worker_admits_nothing(
+    scene: Scene, inbox: str, admitted: tuple[str, ...]
+) -> None:
+    """INV-14, DRN-06: by the order of the inbox; an image that shows it is enough."""
+    scene.commands = ("c1", "c2", "drain", "undrain", "limit")
+    rows = tuple(InboxRow(command_id, "") for command_id in inbox.split())
+    scene.put_books(Books(inbox=rows), scene.crash)
+    finding = DrainingAdmitsNothing(scene.read_books, drains).check(scene.evidence())
+    assert finding.evidence == admitted
+    assert (finding.answer is Answer.BROKEN) == bool(admitted)
+
+
+def target(command: Command) -> str | None:
+    """Let the second command cancel the first."""
+    return "c1" if command.command_id == "c2" else None
+
+
+@pytest.mark.parametrize(
+    ("found", "end", "fact"),
+    [
+        ("PENDING", "cancelled", None),
+        ("RUNNING", "succeeded", None),
+        ("", "cancelled", "cancel 'c2' was never answered"),
+        ("PENDING", "succeeded", "'c1' was cancelled before it started and ended 'succeeded'"),
+        ("PENDING", "", "'c1' was cancelled before it started and ended 'nothing'"),
+    ],
+)
+def test_a_cancel_that_came_in_time_is_honoured(
+    scene: Scene, found: str, end: str, fact: str | None
+) -> None:
+    """ADM-07 to ADM-09: by the answer of the cancel and the end of its command."""
+    ends = [("e1", "c1", "a1", end), ("e2", "c2", "a2", "succeeded" if found else "")]
+    seen = facts(events=[each for each in ends if each[-1]])
+    answered = tuple(
+        replace(receipt, event=replace(receipt.event, body={"found": found}))
+        for receipt in seen.receipts
+    )
+    scene.put_facts(replace(seen, receipts=answered), scene.final)
+    finding = CancelHonoured(target).check(scene.evidence())
+    assert finding.answer is (Answer.HOLDS if fact is None else Answer.BROKEN)
+    assert [each.removeprefix("command ") for each in finding.evidence] == [fact] * bool(fact)
+
+
+def expected(command: Command) -> dict[str, str]:
+    """Ask every command for one part."""
+    return {f"{command.command_id}/part": hashlib.sha256(WHOLE).hexdigest()}
+
+
+def recovering(evidence: Evidence, labels: Sequence[str], part: str = "part") -> Evidence:
+    """Let the recovery write a part of the first command."""
+    hits = tuple(hit(label, command="c1", part=part) for label in labels)
+    return replace(evidence, recovered=replace(evidence.recovered, hits=hits))
+
+
+@pytest.mark.parametrize(
+    ("content", "state", "label", "again"),
+    [
+        (WHOLE, "RUNNING", "part.write.before", True),
+        (WHOLE, "RUNNING", "part.write.after", False),
+        (WHOLE, "SUCCEEDED", "part.write.before", False),
+        (WHOLE[:-1], "RUNNING", "part.write.before", False),
+        (None, "RUNNING", "part.write.before", False),
+    ],
+)
+def test_a_whole_part_is_not_made_again(
+    scene: Scene, content: bytes | None, state: str, label: str, again: bool
+) -> None:
+    """CLN-01, REC-04: whole, of an open attempt, and written at the point of writing."""
+    scene.put_books(open_books("c1", state=state), scene.crash)
+    file = scene.crash.worker_dir / "artifacts" / "c1" / "part"
+    file.parent.mkdir(parents=True)
+    if content is not None:
+        file.write_bytes(content)
+    oracle = WholePartsKept(scene.read_books, "artifacts", expected, "part.write.before")
+    finding = oracle.check(recovering(scene.evidence(), [label]))
+    assert finding.evidence == (
+        ("incarnation 2: 'c1/part' was whole and was made again",) if again else ()
+    )
+    assert (finding.answer is Answer.BROKEN) == again

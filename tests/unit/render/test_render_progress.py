@@ -1,0 +1,60 @@
+"""How far a run is: a bar on a terminal, lines where there is none."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from harness.events import ExperimentFinished, Planned, RunFinished, RunStarted
+from harness.render.progress import ProgressBar
+from harness.result import ExperimentResult, Verdict
+from harness.schedule import CONTROL
+
+
+def finished(verdict: Verdict) -> ExperimentFinished:
+    """Return the end of an experiment."""
+    return ExperimentFinished(
+        ExperimentResult(
+            scenario="orders",
+            schedule=CONTROL,
+            seed=0,
+            verdict=verdict,
+            violations=(),
+            fired=(),
+            note="",
+            lives=(),
+            survivors=(),
+        )
+    )
+
+
+def shown(*, terminal: bool) -> str:
+    """Show a run of 250 experiments, the last 60 of them broken."""
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=100, highlight=False)
+    with ProgressBar(console) as bar:
+        bar(RunStarted(("orders",), "smoke", 7, 2))
+        bar(Planned(150))
+        bar(Planned(100))
+        for number in range(250):
+            bar(finished(Verdict.HELD if number < 190 else Verdict.BROKEN))
+        bar(RunFinished(1.0))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_a_log_gets_a_line_now_and_then() -> None:
+    """Rule 11: in CI a long run is seen to go on; a log gets lines and no escapes."""
+    assert shown(terminal=False).splitlines() == [
+        "smoke: 1 scenario, seed 7, 2 lanes",
+        "100 of 250 so far: 100 held",
+        "200 of 250 so far: 10 broken, 190 held",
+    ]
+
+
+def test_a_terminal_gets_a_bar() -> None:
+    """Issue 2: how many of how many, and what they came to."""
+    text = shown(terminal=True)
+    assert "250/250" in text
+    assert "60 broken, 190 held" in text
+    assert "so far" not in text
