@@ -10,16 +10,17 @@ from harness_doubles import CLEAN, KILLED, NamedOracle, Scene, hit, scenario
 
 from harness.conduct import conduct
 from harness.errors import DeadlineError
+from harness.gathering import RestartError
 from harness.incarnation import Death, ForeignStopError, Hit
 from harness.oracles.oracle import Answer, Evidence, Finding
 from harness.result import Fired, Verdict
-from harness.rig import Halt, RestartError
+from harness.rig import Halt
 from harness.schedule import CONTROL, Moment, parse
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.again import KnownRestarts
+    from harness.again import Known, Start
     from harness.oracles.oracle import Life, Oracle
     from harness.rig import Rig
     from harness.scenario import Scenario
@@ -62,8 +63,8 @@ class ToldRig:
 
     @property
     def lives(self) -> tuple[Life, ...]:
-        """The incarnations."""
-        return self.evidence.lives
+        """The incarnations: all at once, as soon as there are any."""
+        return self.evidence.lives if self.started else ()
 
     def start(self) -> int:
         """Begin an incarnation."""
@@ -91,20 +92,35 @@ class ToldRig:
         """Return what the worker printed."""
         return "it printed this"
 
-    def gather(self, known: KnownRestarts | None) -> Evidence:
-        """Give what the test gave."""
-        if self.error is not None:
-            raise self.error
-        return self.evidence
-
     def save(self) -> None:
         """Note that it was told to keep what there is."""
         self.saved = True
 
 
+@dataclass
+class ToldGathering:
+    """The gathering of such a rig."""
+
+    rig: ToldRig
+    known: Known | None
+
+    def keep_beginning(self, start: Start) -> None:
+        """Keep nothing."""
+
+    def known_outcome(self) -> None:
+        """Know nothing."""
+
+    def evidence(self) -> Evidence:
+        """Give what the test gave."""
+        if self.rig.error is not None:
+            raise self.rig.error
+        return self.rig.evidence
+
+
 @pytest.fixture
-def rig(tmp_path: Path) -> ToldRig:
+def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ToldRig:
     """Give a rig on which everything goes well."""
+    monkeypatch.setattr("harness.conduct.Gathering", ToldGathering)
     return ToldRig(Scene(tmp_path).evidence())
 
 
