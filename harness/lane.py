@@ -23,9 +23,11 @@ import multiprocess
 from harness.again import KnownRestarts
 from harness.conduct import conduct, judge, settle
 from harness.errors import DeadlineError, HarnessError
+from harness.kept import control_image
 from harness.process import die_with_parent
 from harness.result import Verdict
 from harness.rig import Rig
+from harness.schedule import CONTROL
 from harness.scratch import sweep_scratch, take_scratch
 from harness.supervisor import Supervisor
 
@@ -103,7 +105,8 @@ class _Bench:
         What is not held is run again without a shortcut: that one counts.
         """
         began = time.monotonic()
-        result = self._conduct(job, None, self._known)
+        # The control leg is what a failure is shown beside.
+        result = self._conduct(job, keep if job.schedule == CONTROL else None, self._known)
         if result.verdict is not Verdict.HELD:
             result = self._conduct(job, keep, None)
         return replace(result, seconds=time.monotonic() - began)
@@ -116,6 +119,8 @@ class _Bench:
             result = conduct(rig, job.schedule, known, digests=job.digests)
             if keep is not None and result.verdict is Verdict.BROKEN:
                 _keep(rig.workspace, keep / result.fingerprint)
+            elif keep is not None and job.schedule == CONTROL and result.verdict is Verdict.HELD:
+                _keep_image(rig.lives[0].after.path, control_image(keep, job.scenario))
         finally:
             rig.close()
         return result
@@ -211,6 +216,12 @@ def _keep(workspace: Workspace, destination: Path) -> None:
     destination.mkdir(parents=True)
     for directory in (workspace.images_dir, workspace.control_dir):
         shutil.move(directory, destination / directory.name)
+
+
+def _keep_image(image: Path, destination: Path) -> None:
+    shutil.rmtree(destination, ignore_errors=True)
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(image, destination)
 
 
 class Lane:

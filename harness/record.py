@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from harness.failure_record import FAILURE
+from harness.kept import control_image, forget_controls
 from harness.outcome import exit_code
 from harness.pins import NO_PINS
 from harness.recording.failure import Circumstances, failure_record
@@ -113,6 +114,7 @@ def write_record(directory: Path, outcomes: tuple[Outcome, ...], facts: RunFacts
         for number, result in enumerate(broken):
             _write_failure(directory, result, outcome, facts, masking, compared=number < most)
     write_json(directory / RESULTS, cast("Json", record))
+    forget_controls(directory / FAILURES)
     keep_open(directory, outcomes)
     fresh = directory.parent / f".latest.{os.getpid()}"
     fresh.unlink(missing_ok=True)
@@ -133,7 +135,10 @@ def _write_failure(
     folder = directory / FAILURES / result.fingerprint
     folder.mkdir(parents=True, exist_ok=True)
     minimal = facts.minimal.get(result.fingerprint) or alone(result)
-    about = Circumstances(facts.scenarios_from, minimal, facts.environment, masking, compared)
+    control = control_image(directory / FAILURES, result.scenario)
+    about = Circumstances(
+        facts.scenarios_from, minimal, facts.environment, masking, control, compared
+    )
     record = failure_record(result, outcome, folder, about)
     write_json(folder / FAILURE, cast("Json", record))
 
@@ -183,6 +188,7 @@ def _timing(outcomes: tuple[Outcome, ...], facts: RunFacts, previous: str) -> Ti
         "lanes": facts.lanes,
         "previous": previous,
         "slowest": [{"id": r.experiment_id, "seconds": round(r.seconds, 3)} for r in slowest],
+        "each": [round(result.seconds, 3) for result in results],
     }
 
 

@@ -144,11 +144,11 @@ def test_failure_is_judged_again_without_running_it(command: Command, shop: Path
     assert "broken now: none" in held.out
     (folder,) = (run / "failures").iterdir()
     record = json.loads((folder / "failure.json").read_text(encoding="utf-8"))
-    record["schema"] = "crash-harness/failure/1"
+    record["schema"] = "crash-harness/failure/2"
     (folder / "failure.json").write_text(json.dumps(record), encoding="utf-8")
     refused = command("repro", str(folder))
     assert refused.code == 2
-    assert "this version reads 'crash-harness/failure/2'" in refused.err
+    assert "this version reads 'crash-harness/failure/3'" in refused.err
 
 
 def test_schedule_is_run_again_by_its_name(command: Command, shop: Path) -> None:

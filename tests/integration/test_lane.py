@@ -12,6 +12,7 @@ import pytest
 from harness.errors import HarnessError
 from harness.explore.executor import Executor
 from harness.explore.matrix import run_matrix
+from harness.kept import control_image
 from harness.lane import Job
 from harness.oracles.oracle import Answer, Evidence, Finding
 from harness.points import crash_point
@@ -177,3 +178,20 @@ def test_equal_states_are_restarted_once_and_broken_ones_again(tmp_path: Path) -
         ((_, result),) = executor.run([after])
         assert result.verdict is Verdict.BROKEN
         assert seen.read_text(encoding="utf-8").split() == ["1", "2", "1", "2", "3", "4"]
+
+
+def test_control_leg_leaves_its_rest_for_the_reports(tmp_path: Path) -> None:
+    """Issue 6: a failure is shown beside the control leg, so what that one had is kept."""
+
+    def worker(site: Site) -> None:
+        crash_point("work.do.before")
+        (site.worker_dir / "done").write_text("once", encoding="utf-8")
+
+    keep = tmp_path / "kept"
+    with Executor(1, tmp_path, keep) as executor:
+        scenario = _scenario("kept", worker=worker)
+        executor.prepare([scenario])
+        tuple(executor.run([Job("kept", CONTROL, 0), Job("kept", parse("work.do.before=kill"), 0)]))
+        tuple(executor.run([Job("kept", CONTROL, 0)]))
+    assert (control_image(keep, "kept") / "worker" / "done").read_text(encoding="utf-8") == "once"
+    assert [path.name for path in keep.iterdir()] == ["control"]
