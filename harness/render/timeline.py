@@ -21,6 +21,7 @@ _PAD = 14
 _LIFE_MARKS = 60
 _HEAD = 12
 _LIVES = 8
+_PRINTED = 640
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,16 @@ class Timeline:
     strikes: tuple[tuple[int, str, bool], ...]
     left_out: int
 
+    @property
+    def slice(self) -> int:
+        """How much of the width fits on a printed line."""
+        return _PRINTED
+
+    @property
+    def slices(self) -> range:
+        """Where the printed lines begin."""
+        return range(0, self.width, _PRINTED)
+
 
 def timeline(record: FailureRecord) -> Timeline:
     """Lay out the timeline of a failure."""
@@ -86,7 +97,7 @@ def timeline(record: FailureRecord) -> Timeline:
         record["history_left_out"],
         {state["incarnation"]: _changes(state) for state in record["states"]},
         "incarnation {}",
-        lambda row: row["text"] if row["what"] == "struck" else "",
+        lambda row: f"✗ {row['text']}" if row["what"] == "struck" else "",
     )
 
 
@@ -104,7 +115,7 @@ def control_timeline(record: FailureRecord) -> Timeline | None:
 
     def mark(row: HistoryRow) -> str:
         same = struck is not None and _place(row) == _place(struck) and row["what"] == "point"
-        return f"{row['text']}, not struck here" if same else ""
+        return f"{row['text']}, not struck" if same else ""
 
     disk = {1: f"durable at rest: {_held(state)}"} if state else {}
     return _drawn(control["history"], control["history_left_out"], disk, "control leg", mark)

@@ -17,6 +17,17 @@ for (const button of document.querySelectorAll("button[data-zoom]")) {
     }
   });
 }
+const unfolded = new Set();
+addEventListener("beforeprint", () => {
+  for (const part of document.querySelectorAll("details:not([open])")) {
+    unfolded.add(part);
+    part.open = true;
+  }
+});
+addEventListener("afterprint", () => {
+  for (const part of unfolded) part.open = false;
+  unfolded.clear();
+});
 for (const button of document.querySelectorAll("button[data-fold]")) {
   button.addEventListener("click", () => {
     for (const part of document.querySelectorAll("details")) part.open = button.dataset.fold === "open";

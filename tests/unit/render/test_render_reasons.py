@@ -95,10 +95,8 @@ def test_both_legs_are_drawn_at_the_same_places(record: FailureRecord) -> None:
     struck, control = timeline(record), control_timeline(record)
     assert control is not None
     assert [lane.name for lane in control.lanes] == ["control leg", "disk", "world"]
-    assert [(x, text) for x, text, _ in struck.strikes] == [(46, "order.charge.after")]
-    assert [(x, text) for x, text, _ in control.strikes] == [
-        (46, "order.charge.after, not struck here")
-    ]
+    assert [(x, text) for x, text, _ in struck.strikes] == [(46, "✗ order.charge.after")]
+    assert [(x, text) for x, text, _ in control.strikes] == [(46, "order.charge.after, not struck")]
     (disk,) = [mark for mark in control.marks if mark.kind == "disk"]
     assert disk.text == "durable at rest: outbox 1, inbox 1, 2 files"
     record["control"]["history"] = []
