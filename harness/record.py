@@ -268,7 +268,7 @@ def _experiment(
 def _pin(pin: KnownFailure, outcomes: tuple[Outcome, ...]) -> PinRow:
     results = [result for outcome in outcomes for result in outcome.results]
     broken = any(pin.knows(result) for result in results)
-    fixed = any(pin in outcome.pins.fixed(outcome.results) for outcome in outcomes)
+    fixed = any(pin in outcome.fixed_pins for outcome in outcomes)
     return {
         "scenario": pin.scenario,
         "schedule": pin.schedule,
