@@ -66,6 +66,8 @@ class Timeline:
     Attributes:
         width: Its width.
         height: Its height.
+        bands: Where each incarnation begins and ends: what stands in one belongs to it, and what
+            is in different lanes of it has no order.
         lanes: The lanes, the disk and the world last.
         marks: The marks.
         strikes: Horizontal places of the strikes, with their text and whether it reads leftwards.
@@ -74,6 +76,7 @@ class Timeline:
 
     width: int
     height: int
+    bands: tuple[tuple[int, int], ...]
     lanes: tuple[Lane, ...]
     marks: tuple[Mark, ...]
     strikes: tuple[tuple[int, str, bool], ...]
@@ -148,6 +151,7 @@ def _drawn(
     disk_y = TOP + LANE * len(numbers) + LANE // 2
     world_y = disk_y + LANE
     marks: list[Mark] = []
+    bands: list[tuple[int, int]] = []
     lanes: list[Lane] = []
     strikes: list[tuple[int, str]] = []
     left_out += sum(len(by_life[n]) for n in sorted(by_life)[_LIVES:])
@@ -176,6 +180,7 @@ def _drawn(
         end = max(x, facts_x + STEP)
         if number in disk:
             marks.append(Mark(end, disk_y, "disk", disk[number]))
+        bands.append((start - STEP // 2, end + STEP // 2))
         lanes.append(Lane(name.format(number), y, start, x - STEP))
         x = end + 2 * STEP
     width = x + _PAD
@@ -183,6 +188,7 @@ def _drawn(
     return Timeline(
         width=width,
         height=world_y + LANE // 2 + 4,
+        bands=tuple(bands),
         lanes=tuple(lanes),
         marks=tuple(marks),
         strikes=tuple((at, text, at > width // 2) for at, text in strikes),
