@@ -24,7 +24,7 @@ GALLERY = HERE.parents[1] / "reports" / "gallery"
 MODULES = os.environ.get("CRASH_HARNESS_NODE_MODULES", "")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
 NODE = shutil.which("node") or ""
-DEADLINE_S = 240
+DEADLINE_S = 900
 
 
 @pytest.fixture
