@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from harness.run_record import RunRecord
 
 _LABELS = 60
+_CONTROL = 10_000
 
 
 def large_run(count: int) -> RunRecord:
@@ -25,6 +26,7 @@ def large_run(count: int) -> RunRecord:
         )
         for n in range(count)
     ]
+    record["timing"]["each"] = [0.125] * count
     record["moments"] = [
         {**record["moments"][0], "moment": f"{labels[n % _LABELS]}[command=c{n}]#1"}
         for n in range(count)
@@ -33,7 +35,10 @@ def large_run(count: int) -> RunRecord:
 
 
 def large_failure(count: int) -> FailureRecord:
-    """Make a failure with so many events in its history, struck at the end of two lives."""
+    """Make a failure with so many events in its history, struck at the end of two lives.
+
+    Its control leg has as many as a record keeps.
+    """
     record = failure_record()
     life = count // 2
     rows = record["history"]
@@ -47,4 +52,6 @@ def large_failure(count: int) -> FailureRecord:
         }
         for n in range(count)
     ]
+    control = record["control"]
+    control["history"] = [{**row, "incarnation": 1} for row in record["history"][:_CONTROL]]
     return record

@@ -39,7 +39,7 @@ def experiment(
 def run_record() -> RunRecord:
     """Make the record of a run with everything in it."""
     return {
-        "schema": "crash-harness/results/2",
+        "schema": "crash-harness/results/3",
         "tier": "full",
         "seed": 7,
         "scenarios": [
@@ -122,6 +122,7 @@ def run_record() -> RunRecord:
             "lanes": 2,
             "previous": "20261130T110000Z",
             "slowest": [{"id": f"orders[{SCHEDULE}]", "seconds": 0.75}],
+            "each": [0.25, 0.125, 0.75, 0.25, 0.0, 0.125],
         },
     }
 
@@ -151,7 +152,7 @@ def _row(order: int, incarnation: int, what: str, text: str, /, **context: str) 
 def failure_record() -> FailureRecord:
     """Make the record of a failure with everything in it."""
     return {
-        "schema": "crash-harness/failure/2",
+        "schema": "crash-harness/failure/3",
         "fingerprint": FINGERPRINT,
         "scenarios_from": "shop/scenarios.py",
         "scenario": "orders",
@@ -163,8 +164,12 @@ def failure_record() -> FailureRecord:
             {"oracle": "no-effect-twice", "message": "charge 'o2' happened 3 times"},
         ],
         "promises": [
-            {"name": "commands-end", "promise": "every accepted command ends"},
-            {"name": "no-effect-twice", "promise": "no side effect happens twice"},
+            {"name": "commands-end", "promise": "every accepted command ends", "remedy": ""},
+            {
+                "name": "no-effect-twice",
+                "promise": "no side effect happens twice",
+                "remedy": "Save the key of an effect before it happens.",
+            },
         ],
         "strikes": [
             {
@@ -319,6 +324,54 @@ def failure_record() -> FailureRecord:
                 {"label": "order.charge.before", "here": 2, "control": 1},
                 {"label": "order.charge.after", "here": 1, "control": 1},
             ],
+            "history": [
+                _row(1, 1, "started", "started"),
+                _row(2, 1, "point", "order.charge.before", order="o1"),
+                _row(3, 1, "point", "order.charge.after", order="o1"),
+                _row(4, 1, "point", "order.finish.after", order="o1"),
+                _row(5, 1, "effect", "charge o1 by worker-1"),
+                _row(6, 1, "ended", "exited with code 0"),
+            ],
+            "history_left_out": 0,
+            "state": {
+                "incarnation": 1,
+                "title": "the control leg at rest",
+                "files": [
+                    {
+                        "path": "worker/note.txt",
+                        "size_bytes": 3,
+                        "checksum": "sha256:" + "cd" * 32,
+                        "change": "added",
+                    },
+                    {
+                        "path": "worker/lock",
+                        "size_bytes": 0,
+                        "checksum": "sha256:" + "ef" * 32,
+                        "change": "same",
+                    },
+                ],
+                "files_left_out": 0,
+                "tables": [
+                    {
+                        "database": "worker/worker.db",
+                        "table": "outbox",
+                        "columns": ["id"],
+                        "rows": [{"change": "added", "cells": ["o1"], "before": []}],
+                        "total": 1,
+                        "left_out": 0,
+                        "note": "",
+                    },
+                    {
+                        "database": "worker/worker.db",
+                        "table": "inbox",
+                        "columns": ["id", "state"],
+                        "rows": [{"change": "same", "cells": ["o0", "done"], "before": []}],
+                        "total": 1,
+                        "left_out": 0,
+                        "note": "",
+                    },
+                ],
+            },
         },
         "minimal": {
             "schedule": "order.charge.after#1=kill",

@@ -22,7 +22,7 @@ from harness.cli_options import report_option, root_option, scenarios_option, se
 from harness.errors import UnknownNameError
 from harness.explore.executor import Executor
 from harness.explore.matrix import check_schedule, run_matrix
-from harness.explore.shrink import Shrinker
+from harness.explore.shrink import Shrinker, minimal_row
 from harness.explore.tiers import TIERS
 from harness.outcome import exit_code
 from harness.pins import FILE_NAME, pins_in, read_pins
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from harness.events import Event, Listener
-    from harness.explore.shrink import Minimal
-    from harness.failure_record import MinimalRow
     from harness.scenario import Scenario
 
 MOST_LANES = max(16, 4 * (os.cpu_count() or 1))
@@ -157,7 +155,7 @@ def run(  # noqa: PLR0917 - one parameter per option
         seconds=(datetime.now(UTC) - started).total_seconds(),
         scenarios_from=source,
         environment=environment(point for s in scenarios for point in s.points),
-        minimal={fingerprint: _minimal(found) for fingerprint, found in minimal.items()},
+        minimal={fingerprint: minimal_row(found) for fingerprint, found in minimal.items()},
         pins=pins,
     )
     record = write_record(directory, outcomes, facts)
@@ -183,17 +181,6 @@ def _all(listeners: Sequence[Listener]) -> Listener:
             listener(event)
 
     return tell
-
-
-def _minimal(found: Minimal) -> MinimalRow:
-    return {
-        "schedule": str(found.schedule),
-        "how": found.how,
-        "steps": [
-            {"schedule": str(step.schedule), "verdict": step.verdict.value, "taken": step.taken}
-            for step in found.tried
-        ],
-    }
 
 
 def _schedule(text: str | None, scenarios: Sequence[Scenario]) -> Schedule | None:

@@ -15,7 +15,7 @@ from harness.errors import UsageError
 from harness.explore.executor import Executor
 from harness.explore.matrix import check_schedule
 from harness.failure_record import FailureRecord, read_failure_record
-from harness.gallery import check_gallery, make_gallery, shown_in
+from harness.gallery import check_gallery, families, make_gallery, new_families
 from harness.judge_again import failures_at, judge_record
 from harness.outcome import ExitCode
 from harness.registry import DEFAULT, load, select
@@ -133,27 +133,33 @@ def recheck(path: Path, source: str | None) -> None:
 def gallery(names: tuple[str, ...], check: bool, out: Path, root: Path | None, source: str) -> None:
     """Make the gallery: reports of known-bad workers, the same on every machine.
 
-    Without a name: of those that it has, or of all when there is no gallery.
+    With the name of a scenario: add it. Without: the families that the gallery has, or every
+    scenario that is pinned broken when there is no gallery.
     """
-    wanted = names or shown_in(out)
-    scenarios = [s for s in select(load(source), wanted) if s.pin.outcome == "broken"]
-    if not scenarios:
+    shown = families(out)
+    scenarios = load(source)
+    known = [name for family in shown.values() for name in (family["shows"], *family["others"])]
+    if names or not shown:
+        wanted = [s.name for s in select(scenarios, names) if s.pin.outcome == "broken"]
+        shown.update(new_families(wanted, known))
+    if not shown:
         raise UsageError("no scenario here is pinned broken, so there is nothing to show")
-    with Executor(1, root or default_root()) as executor:
-        pages = make_gallery(scenarios, source, executor, out)
+    select(scenarios, [family["shows"] for family in shown.values()])
+    with Executor(len(os.sched_getaffinity(0)), root or default_root()) as executor:
+        pages = make_gallery(shown, scenarios, source, executor, out)
     if not check:
         for path, text in pages.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        click.echo(f"{len(scenarios)} reports: {out}")
+        click.echo(f"{len(shown)} reports: {out}")
         return
-    other = check_gallery(pages)
+    other = check_gallery(pages, out)
     for line in other:
         click.echo(plain(line))
     if other:
         click.echo("look at the changes after: crash-harness gallery")
         raise SystemExit(ExitCode.BROKEN)
-    click.echo(f"{len(scenarios)} reports are as committed: {out}")
+    click.echo(f"{len(shown)} reports are as committed: {out}")
 
 
 @click.command()

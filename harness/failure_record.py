@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
-from harness.run_record import OracleRow, ViolationRow, read_versioned
+from harness.run_record import ViolationRow, read_versioned
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FAILURE_SCHEMA: Final = "crash-harness/failure/2"
+FAILURE_SCHEMA: Final = "crash-harness/failure/3"
 FAILURE = "failure.json"
 
 
@@ -20,11 +20,19 @@ class SourceLine(TypedDict):
     text: str
 
 
+class PromiseRow(TypedDict):
+    """What an oracle promises, and what usually restores it; empty when the oracle does not say."""
+
+    name: str
+    promise: str
+    remedy: str
+
+
 class StrikeRow(TypedDict):
     """A strike that is proved, with the place of its point in the source.
 
     `passed` are the last points before it in this incarnation, `next_in_control` the one that came
-    after it when nothing was struck.
+    after it when nothing was struck: those about the same subject, where there are any.
     """
 
     moment: str
@@ -132,11 +140,18 @@ class ControlPoint(TypedDict):
 
 
 class ControlRow(TypedDict):
-    """The control leg."""
+    """The control leg: its first incarnation, until the worker was quiet.
+
+    `state` is what was durable then, against this experiment after its recovery: *added* is what
+    the control leg alone has, *removed* what it does not have. It is None where nothing was kept.
+    """
 
     verdict: str
     note: str
     points: list[ControlPoint]
+    history: list[HistoryRow]
+    history_left_out: int
+    state: StateRow | None
 
 
 class ShrinkStep(TypedDict):
@@ -182,7 +197,7 @@ class EnvironmentRow(TypedDict):
 class FailureRecord(TypedDict):
     """A broken experiment."""
 
-    schema: Literal["crash-harness/failure/2"]
+    schema: Literal["crash-harness/failure/3"]
     fingerprint: str
     scenarios_from: str
     scenario: str
@@ -190,7 +205,7 @@ class FailureRecord(TypedDict):
     seed: int
     pin: str
     violations: list[ViolationRow]
-    promises: list[OracleRow]
+    promises: list[PromiseRow]
     strikes: list[StrikeRow]
     lives: list[LifeRow]
     history: list[HistoryRow]

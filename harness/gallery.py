@@ -1,9 +1,10 @@
-"""The gallery: a committed report of each known-bad worker, the same on every machine.
+"""The gallery: a committed report of each family of known-bad workers, the same on every machine.
 
-Which workers it shows, and by which schedule, is kept in ``gallery.json``; one that is new is
-searched for the first crash that its oracle catches. Times, places and versions are left out, so a
-change of a page is a change of what a report says. Where a point stands in the source, and what
-stands around it, is shown and not compared: it changes with every edit above it.
+Which families there are, which worker stands for each, and at which schedule it is shown, is kept
+in ``gallery.json``; one that is new is searched for the first crash that its oracle catches. Times,
+places and versions are left out, so a change of a page is a change of what a report says. Where a
+point stands in the source, and what stands around it, is shown and not compared: it changes with
+every edit above it.
 """
 
 from __future__ import annotations
@@ -13,30 +14,41 @@ import json
 import re
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from harness.catalogue import scan
-from harness.errors import HarnessError
+from harness.errors import HarnessError, UsageError
 from harness.explore.matrix import run_matrix
+from harness.explore.shrink import Shrinker, minimal_row
+from harness.failure_record import FAILURE
+from harness.jsontext import one_item_a_line
+from harness.kept import control_image
 from harness.outcome import Outcome
 from harness.record import alone
 from harness.recording.environment import NOWHERE
 from harness.recording.failure import Circumstances, failure_record
-from harness.recording.masking import Masking
+from harness.recording.settled import Settled
+from harness.render.gallery_index import Entry, gallery_index
 from harness.render.html_failure import failure_page
 from harness.render.issue import issue
 from harness.schedule import parse
+from harness.shape import check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harness.explore.executor import Executor
+    from harness.explore.shrink import Minimal
     from harness.failure_record import FailureRecord
+    from harness.jsontext import Json
+    from harness.result import ExperimentResult
     from harness.scenario import Scenario
     from harness.schedule import Schedule
 
 INDEX = "gallery.json"
+OVERVIEW = "README.md"
 _SEED = 0
 _SHOWN_LINES = 20
 _SOURCE = re.compile(
@@ -47,22 +59,52 @@ _SOURCE = re.compile(
 )
 
 
-def shown_in(out: Path) -> tuple[str, ...]:
-    """Return the names of the scenarios that a gallery shows; none when there is no gallery.
+class Family(TypedDict):
+    """A family of known-bad workers, and how it is shown.
+
+    `fault` is what is wrong with them, for the overview; a report has to find it out. `shows` is
+    the scenario that stands for the family, `at` its schedule, `others` are the other scenarios.
+    `varies` names what this worker saves that differs from run to run, by its keys in JSON.
+    """
+
+    fault: str
+    shows: str
+    at: str
+    others: list[str]
+    varies: list[str]
+
+
+def families(out: Path) -> dict[str, Family]:
+    """Return the families that a gallery shows, by name; none when there is no gallery.
 
     Args:
         out: Its directory.
+
+    Raises:
+        UsageError: Its index is not well formed.
     """
-    return tuple(_kept(out / INDEX))
+    index = out / INDEX
+    if not index.exists():
+        return {}
+    try:
+        kept = json.loads(index.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UsageError(f"{index} is not JSON: {error}") from error
+    return check(kept, dict[str, Family], INDEX)
 
 
 def make_gallery(
-    scenarios: Iterable[Scenario], source: str, executor: Executor, out: Path
+    shown: Mapping[str, Family],
+    scenarios: Mapping[str, Scenario],
+    source: str,
+    executor: Executor,
+    out: Path,
 ) -> dict[Path, str]:
-    """Make the pages.
+    """Make the files of a gallery.
 
     Args:
-        scenarios: Scenarios that are pinned broken.
+        shown: The families; one without a schedule is searched for one.
+        scenarios: At least the scenarios that stand for them, by name.
         source: Where they were loaded from.
         executor: Runs them.
         out: Directory of the gallery; nothing is written to it.
@@ -73,20 +115,32 @@ def make_gallery(
     Raises:
         HarnessError: A known-bad worker was not caught.
     """
+    found = dict(shown)
+    for name, family in shown.items():
+        if not family["at"]:
+            schedule = _search(scenarios[family["shows"]], executor)
+            found[name] = {**family, "at": str(schedule)}
+    records = _records(found, scenarios, source, executor)
     pages: dict[Path, str] = {}
-    schedules = _kept(out / INDEX)
-    for scenario in scenarios:
-        if scenario.name not in schedules:
-            schedules[scenario.name] = str(_search(scenario, executor))
-        record = _record(scenario, parse(schedules[scenario.name]), source, executor)
-        pages[out / scenario.name / "report.html"] = failure_page(record)
-        pages[out / scenario.name / "ISSUE.md"] = issue(record)
-    pages[out / INDEX] = json.dumps(schedules, indent=1, sort_keys=True) + "\n"
+    for name, record in records.items():
+        pages[out / name / "report.html"] = failure_page(record)
+        pages[out / name / "ISSUE.md"] = issue(record)
+        pages[out / name / FAILURE] = one_item_a_line(cast("Json", record))
+    entries = [
+        Entry(name, found[name]["fault"], tuple(found[name]["others"]), record)
+        for name, record in sorted(records.items())
+    ]
+    pages[out / OVERVIEW] = gallery_index(entries)
+    pages[out / INDEX] = json.dumps(found, indent=1, sort_keys=True) + "\n"
     return pages
 
 
-def check_gallery(pages: Mapping[Path, str]) -> list[str]:
-    """Compare pages with those that are there, apart from places in the source.
+def check_gallery(pages: Mapping[Path, str], out: Path) -> list[str]:
+    """Compare files with those that are there, apart from places in the source.
+
+    Args:
+        pages: What there should be.
+        out: Directory of the gallery.
 
     Returns:
         What is different, a line each.
@@ -98,19 +152,27 @@ def check_gallery(pages: Mapping[Path, str]) -> list[str]:
         except FileNotFoundError:
             found.append(f"{path} is missing")
             continue
-        before, now = (_SOURCE.sub("", page) for page in (old, text))
+        before, now = (_compared(path, page) for page in (old, text))
         if before != now:
             found.append(f"{path} is another:")
             lines = difflib.unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=0)
             found.extend(f"  {line}" for line in list(lines)[2 : _SHOWN_LINES + 2])
+    found.extend(
+        f"{path} belongs to no family"
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and path not in pages
+    )
     return found
 
 
-def _kept(index: Path) -> dict[str, str]:
-    if not index.exists():
-        return {}
-    kept: dict[str, str] = json.loads(index.read_text(encoding="utf-8"))
-    return kept
+def _compared(path: Path, text: str) -> str:
+    if path.name == FAILURE:
+        with suppress(ValueError, KeyError, TypeError):  # what is no record differs as it is
+            record = json.loads(text)
+            for strike in record["strikes"]:
+                strike["line"], strike["lines"] = 0, []
+            text = one_item_a_line(record)
+    return _SOURCE.sub("", text)
 
 
 def _search(scenario: Scenario, executor: Executor) -> Schedule:
@@ -122,25 +184,77 @@ def _search(scenario: Scenario, executor: Executor) -> Schedule:
     return min(caught, key=lambda r: (len(r.schedule.moments), len(r.violations))).schedule
 
 
-def _record(
-    scenario: Scenario, schedule: Schedule, source: str, executor: Executor
-) -> FailureRecord:
+def _records(
+    shown: Mapping[str, Family],
+    scenarios: Mapping[str, Scenario],
+    source: str,
+    executor: Executor,
+) -> dict[str, FailureRecord]:
+    """Run what is shown, all at once, and record it."""
+    chosen = {family["shows"]: parse(family["at"]) for family in shown.values()}
     kept = Path(tempfile.mkdtemp(prefix="gallery-"))
     try:
-        (outcome,) = run_matrix(
-            [scenario], executor.keeping(kept), _tell_nobody, at=schedule, seed=_SEED
+        outcomes = run_matrix(
+            [scenarios[name] for name in chosen],
+            executor.keeping(kept),
+            _tell_nobody,
+            at=chosen,
+            seed=_SEED,
         )
-        result = outcome.results[-1]
-        if scenario.pin.oracle not in result.oracles:
-            raise HarnessError(
-                f"{result.experiment_id} was {result.verdict}, not caught by {scenario.pin.oracle}"
-            )
-        shown = Outcome(scenario, scan(scenario.points), outcome.results, whole=False)
-        masking = Masking({}, str(Path.cwd()), "")
-        about = Circumstances(source, alone(result), NOWHERE, masking)
-        return failure_record(result, shown, kept / result.fingerprint, about)
+        minimal = Shrinker(executor).shrink_all(
+            result for outcome in outcomes for result in outcome.results
+        )
+        return {
+            name: _record(outcome, minimal, source, kept, family["varies"])
+            for (name, family), outcome in zip(shown.items(), outcomes, strict=True)
+        }
     finally:
         shutil.rmtree(kept)
+
+
+def _caught(outcome: Outcome) -> ExperimentResult:
+    result = outcome.results[-1]
+    if outcome.scenario.pin.oracle not in result.oracles:
+        raise HarnessError(
+            f"{result.experiment_id} was {result.verdict}, "
+            f"not caught by {outcome.scenario.pin.oracle}"
+        )
+    return result
+
+
+def _record(
+    outcome: Outcome,
+    minimal: Mapping[str, Minimal],
+    source: str,
+    kept: Path,
+    varies: Sequence[str],
+) -> FailureRecord:
+    scenario = outcome.scenario
+    result = _caught(outcome)
+    shorter = minimal.get(result.fingerprint)
+    shown = Outcome(scenario, scan(scenario.points), outcome.results, whole=False)
+    about = Circumstances(
+        source,
+        minimal_row(shorter) if shorter else alone(result),
+        NOWHERE,
+        Settled(varies, str(Path.cwd())),
+        control_image(kept, scenario.name),
+    )
+    return failure_record(result, shown, kept / result.fingerprint, about)
+
+
+def new_families(names: Iterable[str], known: Sequence[str]) -> dict[str, Family]:
+    """Return a family for each scenario that none has yet, named like it.
+
+    Args:
+        names: Names of scenarios.
+        known: Those that are shown already.
+    """
+    return {
+        name: {"fault": "", "shows": name, "at": "", "others": [], "varies": []}
+        for name in names
+        if name not in known
+    }
 
 
 def _tell_nobody(_event: object) -> None:

@@ -21,11 +21,12 @@ from harness.again import Known
 from harness.conduct import conduct, judge, settle, start_of
 from harness.errors import DeadlineError, HarnessError
 from harness.gathering import Gathering
+from harness.kept import control_image
 from harness.pickling import portable
 from harness.process import die_with_parent
 from harness.result import Verdict
 from harness.rig import Rig
-from harness.schedule import Schedule
+from harness.schedule import CONTROL, Schedule
 from harness.scratch import sweep_scratch, take_scratch
 from harness.supervisor import Supervisor
 
@@ -96,7 +97,9 @@ class _Bench:
         What is not held with the help of what is known is run again without: that one counts.
         """
         began = time.monotonic()
-        result = self._conduct(job, None, self._known) if job.share else None
+        # The control leg is what a failure is shown beside.
+        kept = keep if job.schedule == CONTROL else None
+        result = self._conduct(job, kept, self._known) if job.share else None
         if result is None or result.verdict is not Verdict.HELD:
             result = self._conduct(job, keep, None)
         return replace(result, seconds=time.monotonic() - began)
@@ -108,6 +111,8 @@ class _Bench:
             result = conduct(rig, job.schedule, known, digests=job.digests)
             if keep is not None and result.verdict is Verdict.BROKEN:
                 _keep(rig.workspace, keep / result.fingerprint)
+            elif keep is not None and job.schedule == CONTROL and result.verdict is Verdict.HELD:
+                _keep_image(rig.lives[0].after.path, control_image(keep, job.scenario))
         finally:
             rig.close()
         return result
@@ -212,6 +217,12 @@ def _keep(workspace: Workspace, destination: Path) -> None:
     destination.mkdir(parents=True)
     for directory in (workspace.images_dir, workspace.control_dir):
         shutil.move(directory, destination / directory.name)
+
+
+def _keep_image(image: Path, destination: Path) -> None:
+    shutil.rmtree(destination, ignore_errors=True)
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(image, destination)
 
 
 class Lane:

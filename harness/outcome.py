@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from harness.catalogue import Catalogue
+    from harness.pins import KnownFailure
     from harness.result import ExperimentResult
     from harness.scenario import Scenario
 
@@ -162,11 +163,16 @@ class Outcome:
         if new:
             known = f", {len(broken) - len(new)} more are pinned" if len(new) < len(broken) else ""
             found.append(f"{len(new)} experiment{'s' * (len(new) != 1)} broke a promise{known}")
-        fixed = self.pins.fixed(self.results)
+        fixed = self.fixed_pins
         if fixed:
             count = f"{len(fixed)} pinned failure{'s' * (len(fixed) != 1)}"
             found.append(f"{count} no longer there, unpin: {'; '.join(map(str, fixed))}")
         return "; ".join(found)
+
+    @cached_property
+    def fixed_pins(self) -> tuple[KnownFailure, ...]:
+        """Pins of this scenario whose failure is gone."""
+        return self.pins.fixed(self.results, [oracle.name for oracle in self.scenario.oracles])
 
     def inconclusive(self) -> Iterator[str]:
         """Give every reason why nothing can be said about this scenario, or not all of it."""

@@ -9,7 +9,8 @@
     date = 2026-11-30
 
 A pin names a failure by scenario and schedule, by its fingerprint, or by both. A failure that is
-not pinned fails the run; a pinned one that is gone asks to be unpinned, and fails it too.
+not pinned fails the run; a pinned one that is gone asks to be unpinned, and fails it too. It is
+gone when its experiment held, or broke in another way than the pin says.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from harness.result import ExperimentResult
 
 FILE_NAME = "crash-harness.pins.toml"
+
+_PROMISES = 4
+"""How many promises at once a failure may break that is known by its fingerprint alone."""
 
 _KEYS = ("scenario", "schedule", "fingerprint", "reason", "date")
 
@@ -86,13 +90,35 @@ class Pins:
         """Tell whether a failure is pinned."""
         return any(pin.knows(result) for pin in self.known)
 
-    def fixed(self, results: Iterable[ExperimentResult]) -> tuple[KnownFailure, ...]:
-        """Return the pins whose experiment was run and held.
+    def fixed(
+        self, results: Iterable[ExperimentResult], oracles: Iterable[str]
+    ) -> tuple[KnownFailure, ...]:
+        """Return the pins whose failure is gone, though its experiment was run.
 
-        A pin by fingerprint alone does not say which experiment that is, so it is never seen fixed.
+        A pin by fingerprint alone does not say which experiment that is; it is the one that could
+        have this fingerprint if it broke up to four of its promises.
+
+        Args:
+            results: The experiments of a scenario.
+            oracles: Names of its oracles.
         """
-        held = [result for result in results if result.verdict is Verdict.HELD]
-        return tuple(pin for pin in self.known if any(pin.names(result) for result in held))
+        judged = [r for r in results if r.verdict in (Verdict.HELD, Verdict.BROKEN)]
+        here = [pin for pin in self.known if not any(pin.knows(result) for result in judged)]
+        nameless = {pin.fingerprint for pin in here if not pin.scenario}
+        names = tuple(oracles)
+        gone = {
+            mark
+            for result in judged
+            if nameless
+            for mark in result.could_break(names, _PROMISES)
+            if mark in nameless
+        }
+        return tuple(
+            pin
+            for pin in here
+            if (pin.fingerprint in gone and not pin.scenario)
+            or any(pin.scenario and pin.names(result) for result in judged)
+        )
 
 
 NO_PINS = Pins()

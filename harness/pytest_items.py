@@ -186,7 +186,8 @@ class ExperimentItem(_ScenarioItem):
             if session.pins.know(result):
                 pytest.xfail(f"pinned in {FILE_NAME}")
             raise ExperimentFailedError(describe(result, self.path))
-        for pin in session.pins.fixed([result]):
+        oracles = [oracle.name for oracle in self.scenario.oracles]
+        for pin in session.pins.fixed([result], oracles):
             raise ExperimentFailedError(f"pinned in {FILE_NAME} and no longer there, unpin: {pin}")
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from harness.errors import UsageError
 from harness.failure_record import FAILURE
+from harness.kept import control_image, forget_controls
 from harness.outcome import exit_code
 from harness.pins import NO_PINS
 from harness.recording.failure import Circumstances, failure_record
@@ -119,6 +120,7 @@ def write_record(directory: Path, outcomes: tuple[Outcome, ...], facts: RunFacts
         for number, result in enumerate(broken):
             _write_failure(directory, result, outcome, facts, masking, compared=number < most)
     write_json(directory / RESULTS, cast("Json", record))
+    forget_controls(directory / FAILURES)
     keep_open(directory, outcomes)
     fresh = directory.parent / f".latest.{os.getpid()}"
     fresh.unlink(missing_ok=True)
@@ -139,7 +141,10 @@ def _write_failure(
     folder = directory / FAILURES / result.fingerprint
     folder.mkdir(parents=True, exist_ok=True)
     minimal = facts.minimal.get(result.fingerprint) or alone(result)
-    about = Circumstances(facts.scenarios_from, minimal, facts.environment, masking, compared)
+    control = control_image(directory / FAILURES, result.scenario)
+    about = Circumstances(
+        facts.scenarios_from, minimal, facts.environment, masking, control, compared
+    )
     record = failure_record(result, outcome, folder, about)
     write_json(folder / FAILURE, cast("Json", record))
 
@@ -189,6 +194,7 @@ def _timing(outcomes: tuple[Outcome, ...], facts: RunFacts, previous: str) -> Ti
         "lanes": facts.lanes,
         "previous": previous,
         "slowest": [{"id": r.experiment_id, "seconds": round(r.seconds, 3)} for r in slowest],
+        "each": [round(result.seconds, 3) for result in results],
     }
 
 
@@ -268,7 +274,7 @@ def _experiment(
 def _pin(pin: KnownFailure, outcomes: tuple[Outcome, ...]) -> PinRow:
     results = [result for outcome in outcomes for result in outcome.results]
     broken = any(pin.knows(result) for result in results)
-    fixed = any(pin in outcome.pins.fixed(outcome.results) for outcome in outcomes)
+    fixed = any(pin in outcome.fixed_pins for outcome in outcomes)
     return {
         "scenario": pin.scenario,
         "schedule": pin.schedule,

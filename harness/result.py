@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from harness.jsontext import digest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
     from harness.incarnation import Hit
     from harness.schedule import Moment, Schedule
 
@@ -71,6 +74,17 @@ class LifeTrace:
     image: str
 
 
+def fingerprint(scenario: str, schedule: str, oracles: Sequence[str]) -> str:
+    """Return the identity of a failure.
+
+    Args:
+        scenario: Name of its scenario.
+        schedule: Text of its schedule.
+        oracles: Names of the oracles that caught it, sorted.
+    """
+    return digest([scenario, schedule, list(oracles)])[:16]
+
+
 @dataclass(frozen=True, slots=True)
 class ExperimentResult:
     """One scenario under one schedule and one seed.
@@ -118,7 +132,20 @@ class ExperimentResult:
         """
         if self.verdict is not Verdict.BROKEN:
             return ""
-        return digest([self.scenario, str(self.schedule), list(self.oracles)])[:16]
+        return fingerprint(self.scenario, str(self.schedule), self.oracles)
+
+    def could_break(self, names: Iterable[str], most: int) -> Iterator[str]:
+        """Give the fingerprints that this experiment would have if it broke some promises.
+
+        Args:
+            names: Names of the oracles of its scenario.
+            most: How many of them at once.
+        """
+        known = sorted(names)
+        schedule = str(self.schedule)
+        for size in range(1, most + 1):
+            for broken in combinations(known, size):
+                yield fingerprint(self.scenario, schedule, broken)
 
     def raise_if_not_held(self) -> None:
         """Raise with everything that was found unless the verdict is `HELD`.

@@ -11,7 +11,7 @@ from harness.shape import check
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA: Final = "crash-harness/results/2"
+SCHEMA: Final = "crash-harness/results/3"
 RESULTS = "results.json"
 
 T = TypeVar("T")
@@ -97,7 +97,10 @@ class SlowRow(TypedDict):
 
 
 class TimingRow(TypedDict):
-    """Everything that differs between two equal runs."""
+    """Everything that differs between two equal runs.
+
+    `each` is how long every experiment took, in seconds and in the order of `experiments`.
+    """
 
     started: str
     seconds: float
@@ -105,12 +108,13 @@ class TimingRow(TypedDict):
     lanes: int
     previous: str
     slowest: list[SlowRow]
+    each: list[float]
 
 
 class RunRecord(TypedDict):
     """What a run came to."""
 
-    schema: Literal["crash-harness/results/2"]
+    schema: Literal["crash-harness/results/3"]
     tier: str
     seed: int
     scenarios: list[ScenarioRow]

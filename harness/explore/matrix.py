@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,7 +17,7 @@ from harness.result import Verdict
 from harness.schedule import CONTROL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from harness.catalogue import Catalogue
     from harness.events import Listener
@@ -48,7 +49,7 @@ def run_matrix(
     tell: Listener,
     *,
     tier: str = "smoke",
-    at: Schedule | None = None,
+    at: Schedule | Mapping[str, Schedule] | None = None,
     seed: int = 0,
     lanes: int = 0,
     groups: Mapping[str, frozenset[str]] | None = None,
@@ -63,7 +64,8 @@ def run_matrix(
         executor: Runs the experiments.
         tell: Is told what happens.
         tier: Name of the tier.
-        at: Run the control leg and this schedule alone, instead of a tier.
+        at: Run the control leg and this schedule alone, instead of a tier; or one for each scenario
+            by its name.
         seed: Source of everything random.
         lanes: How many experiments run at once, to be told.
         groups: Names of all scenarios that reach their points together, by their word for it. A
@@ -78,18 +80,26 @@ def run_matrix(
     """
     if tier not in TIERS:
         raise UnknownNameError("tier", tier, TIERS)
-    if at is not None:
-        check_schedule(at, scenarios)
+    chosen = at if isinstance(at, Mapping) else {s.name: at for s in scenarios if at is not None}
+    for scenario in scenarios:
+        if scenario.name in chosen:
+            check_schedule(chosen[scenario.name], [scenario])
     catalogues = [_catalogue(scenario) for scenario in scenarios]
     began = time.monotonic()
-    tell(RunStarted(tuple(s.name for s in scenarios), "" if at else tier, seed, lanes))
+    tell(RunStarted(tuple(s.name for s in scenarios), "" if chosen else tier, seed, lanes))
     executor.prepare(scenarios)
-    plans = [_plan(scenario, tier, at, seed) for scenario in scenarios]
+    plans = [_plan(scenario, tier, chosen.get(scenario.name), seed) for scenario in scenarios]
     results = _run_plans(scenarios, plans, executor, tell, seed=seed, digests=tier != "smoke")
     tell(RunFinished(time.monotonic() - began))
     return join_groups(
         tuple(
-            Outcome(scenario, catalogue, _judged_by_control(done), whole=at is None, bounds=bounds)
+            Outcome(
+                scenario,
+                catalogue,
+                _judged_by_control(done),
+                whole=scenario.name not in chosen,
+                bounds=bounds,
+            )
             for scenario, catalogue, (done, bounds) in zip(
                 scenarios, catalogues, results, strict=True
             )

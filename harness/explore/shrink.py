@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harness.explore.executor import Executor
+    from harness.failure_record import MinimalRow
     from harness.result import ExperimentResult
 
 RUNS = 60
@@ -63,6 +64,18 @@ class Minimal:
         if not taken:
             return f"{tried}, none broke the same promise{end}"
         return f"{tried}, {taken} broke the same promise{end}"
+
+
+def minimal_row(found: Minimal) -> MinimalRow:
+    """Return what a record says of the shortest schedule."""
+    return {
+        "schedule": str(found.schedule),
+        "how": found.how,
+        "steps": [
+            {"schedule": str(step.schedule), "verdict": step.verdict.value, "taken": step.taken}
+            for step in found.tried
+        ],
+    }
 
 
 @dataclass(slots=True)

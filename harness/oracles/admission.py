@@ -34,6 +34,10 @@ class DrainingAdmitsNothing:
     drains: Callable[[Command], bool | None]
     name: str = "draining-admits-nothing"
     promise: str = "a worker that was told to drain admits no work until it is told otherwise"
+    remedy: str = (
+        "Save the order before it is confirmed, and read it again at every start, before the "
+        "first command is admitted."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Read the inbox of every image in its order."""
@@ -77,6 +81,10 @@ class WithinCapacity:
     counts: Callable[[AttemptRow], bool]
     name: str = "within-capacity"
     promise: str = "never are more attempts open than the worker has room for"
+    remedy: str = (
+        "Look for room and take it in one transaction, or under one lock that is held until "
+        "the command is saved."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Count the open attempts of every image."""
@@ -109,6 +117,10 @@ class CancelHonoured:
     target: Callable[[Command], str | None]
     name: str = "cancel-honoured"
     promise: str = "a command that was cancelled before it started never runs"
+    remedy: str = (
+        "Save the cancellation before it is confirmed, and look for it in the transaction "
+        "that starts the work."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Compare the answer of every cancel with the end of its command, at the very end."""

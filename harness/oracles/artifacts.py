@@ -36,6 +36,10 @@ class ArtifactsWhole:
     temporary: Callable[[str], bool]
     name: str = "artifacts-whole"
     promise: str = "a file at its final path is whole by checksum, and no temporary file is left"
+    remedy: str = (
+        "Write under a temporary name of this attempt, and rename it when it is whole; go on "
+        "from what is there only after comparing its checksum."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Look at every file of every image, and at the books when the worker is quiet."""

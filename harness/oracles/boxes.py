@@ -34,6 +34,10 @@ class BoxesAgree:
     read_books: BookReader
     name: str = "boxes-agree"
     promise: str = "inbox, attempts and outbox agree with each other and with the coordinator"
+    remedy: str = (
+        "Save first, tell afterwards: a command before it is acknowledged, a result in one "
+        "transaction with its event, reported only when that is confirmed."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Compare the books with themselves and with the facts, image by image."""
@@ -55,6 +59,10 @@ class EventsOnce:
 
     name: str = "events-once"
     promise: str = "every event is at the coordinator once, under the one id that it was saved with"
+    remedy: str = (
+        "Give an event its id when it is saved, and send it under that id until it is "
+        "confirmed, after a restart too."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Look through every receipt of an event at the coordinator."""

@@ -25,6 +25,7 @@ class CheckpointsAdvance:
     read_books: BookReader
     name: str = "checkpoints-advance"
     promise: str = "the sequence number of a checkpoint never goes down, and none disappears"
+    remedy: str = "Save a checkpoint in one step, and only over an older one of the same attempt."
 
     def check(self, evidence: Evidence) -> Finding:
         """Compare each image with the one before it."""

@@ -27,6 +27,10 @@ class CommandsEnd:
 
     name: str = "commands-end"
     promise: str = "every accepted command reaches a reported end, none vanishes"
+    remedy: str = (
+        "Acknowledge a command only when it is saved, and report its end until the other side "
+        "confirms it."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Look for the end of every command of the workload when the worker was quiet."""
@@ -46,6 +50,10 @@ class FreshGoesThrough:
     read_books: BookReader
     name: str = "fresh-command-goes-through"
     promise: str = "after recovery a fresh command is accepted, checkpointed and ends"
+    remedy: str = (
+        "Let recovery give back everything it took: locks, slots, connections, and whatever "
+        "the next command waits for."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Look for the end and the checkpoint of the fresh command at the very end."""

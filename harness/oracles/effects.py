@@ -31,6 +31,10 @@ class NoEffectTwice:
     kinds: frozenset[str] = frozenset()
     name: str = "no-effect-twice"
     promise: str = "no side effect happens twice under one key"
+    remedy: str = (
+        "Save the key of an effect before it happens, and after a restart do it again only "
+        "under that key or when it is proved not to have happened."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Count the effects of each kind and key at the very end."""
@@ -57,6 +61,10 @@ class EveryCommandHasEffect:
     kind: str
     name: str = "every-command-has-effect"
     promise: str = "every accepted command has its side effect in the end"
+    remedy: str = (
+        "Mark a command as done only after its effect, and take up at every start what is "
+        "accepted and not marked."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Look for the effect of every command, the fresh one included, at the very end."""

@@ -29,6 +29,10 @@ class InputKept:
     field: str = "input"
     name: str = "input-kept"
     promise: str = "a result is made of the input that its attempt recorded at first"
+    remedy: str = (
+        "Save which version of the input the work began with, and compare before going on; "
+        "with another input this attempt cannot succeed."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Compare the results at the end with the first input that any image recorded."""
@@ -65,6 +69,10 @@ class OneVersion:
     temporary: Callable[[str], bool]
     name: str = "one-version"
     promise: str = "a file at its final path is one version of its source"
+    remedy: str = (
+        "Save the version of the source with the first part, and begin anew when the source "
+        "has another one."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Look at every file of every image."""

@@ -35,6 +35,10 @@ class WholePartsKept:
     written_at: str
     name: str = "whole-parts-kept"
     promise: str = "a part that was whole when the worker died is not made again"
+    remedy: str = (
+        "Remove a temporary file only when its attempt is over, and go on from every part "
+        "that is whole by its checksum."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Compare what each life found with what it wrote."""

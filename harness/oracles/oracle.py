@@ -129,6 +129,9 @@ class Oracle(Protocol):
     Attributes:
         name: Lower-case words joined by ``-``; unique in a scenario.
         promise: What must hold, in one sentence.
+
+    An oracle may also have ``remedy``, a sentence on what usually restores its promise; reports
+    show it under *What to change*.
     """
 
     @property

@@ -38,6 +38,10 @@ class PlanRight:
     source: StepSource
     name: str = "plan-right"
     promise: str = "after a crash what is left runs, what is trusted does not, and blocked is still"
+    remedy: str = (
+        "Record a step only after its effect, with every step before it; after a restart run "
+        "what is not recorded, and nothing that is blocked."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Plan anew for every incarnation and every run, and compare."""

@@ -17,6 +17,10 @@ class NoSurvivors:
 
     name: str = "no-survivors"
     promise: str = "no process of the worker is left when every incarnation is dead"
+    remedy: str = (
+        "Tie children to the worker: let the kernel end them with their parent, or find them "
+        "again by a saved identity."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Report each process that was still there."""

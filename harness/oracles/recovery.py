@@ -34,6 +34,10 @@ class DecisionsRight:
     policy: Callable[[AttemptRow], str]
     name: str = "recovery-decision-right"
     promise: str = "recovery decides what the capability's policy demands, once per open attempt"
+    remedy: str = (
+        "Let recovery look at each open attempt once and decide by what was saved: what may "
+        "have happened outside is not begun again unseen."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Compare the decisions of every incarnation with what it found at its start."""
@@ -85,6 +89,10 @@ class RestartChangesNothing:
     world_view: View = read_ledger
     name: str = "restart-changes-nothing"
     promise: str = "starting the quiet worker again changes nothing"
+    remedy: str = (
+        "Make recovery leave alone what is settled: nothing is written, sent or run when "
+        "there is nothing to do."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Compare what was durable before and after the second restart."""

@@ -37,6 +37,10 @@ class OneEffectPerCommand:
     about: Callable[[str], bool]
     name: str = "one-effect-per-command"
     promise: str = "a command has at most one effect outside, and exactly one if it succeeded"
+    remedy: str = (
+        "Save the key of the effect before it happens; after a restart look outside by that "
+        "key, and repeat only what is proved not to have happened."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Count the effects of each command at the very end."""
@@ -67,6 +71,10 @@ class UnknownLeftAlone:
     effects: EffectReader
     name: str = "unknown-left-alone"
     promise: str = "a command whose outcome is unknown stays so and causes no further effect"
+    remedy: str = (
+        "Leave a command of unknown outcome alone until somebody settles it; what is learnt "
+        "later is another fact, not its result."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Compare each image with every later one."""

@@ -28,6 +28,10 @@ class SnapshotsAdvance:
     source: StepSource
     name: str = "snapshots-advance"
     promise: str = "a run's stored number never goes down, and no committed completion is lost"
+    remedy: str = (
+        "Hold one lock from taking number and completions until the snapshot is stored, and "
+        "store it only where it is newer."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Compare each incarnation's end with its beginning and with what it committed."""
@@ -70,6 +74,10 @@ class RunsEnd:
     source: StepSource
     name: str = "runs-end"
     promise: str = "when the worker is quiet every run has ended, complete"
+    remedy: str = (
+        "Give a number back when its snapshot was not stored, and end a run only when every "
+        "step of it is recorded."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Look at the last snapshot of every run, with the fresh one at the very end."""
@@ -106,6 +114,10 @@ class LandedRunsOnce:
     source: StepSource
     name: str = "landed-runs-once"
     promise: str = "a step whose commit returned never runs again"
+    remedy: str = (
+        "Load the stored snapshot at every start under a name that any process finds again, "
+        "and trust what it says is done."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Remember what landed, and look for it in later incarnations."""

@@ -28,6 +28,10 @@ class TreesWhole:
     expected: Callable[[Command], Mapping[str, str]]
     name: str = "trees-whole"
     promise: str = "of a tree all files are at their final paths, or none"
+    remedy: str = (
+        "Make the tree beside its final path, and rename the whole directory when every file "
+        "in it is there."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Look at every image."""
@@ -57,6 +61,10 @@ class NothingOutside:
     places: tuple[str, ...]
     name: str = "nothing-outside"
     promise: str = "nothing is written outside the places of the worker"
+    remedy: str = (
+        "Resolve every path before writing, and refuse what does not lie inside the place "
+        "that is meant."
+    )
 
     def check(self, evidence: Evidence) -> Finding:
         """Look at the top of every image."""

@@ -2,46 +2,41 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from harness.failure_record import FAILURE_SCHEMA
+from harness.recording.control import control_row
 from harness.recording.sightings import commands, effects, read_seen
-from harness.recording.sources import excerpt, from_here, locate
 from harness.recording.states import Held, read_held, state
 from harness.recording.story import history
+from harness.recording.strikes import strike_row
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.failure_record import (
-        ControlRow,
         DecisionRow,
         EnvironmentRow,
         FailureRecord,
         LifeRow,
         MinimalRow,
         StateRow,
-        StrikeRow,
         WorkloadRow,
     )
-    from harness.incarnation import Hit
     from harness.jsontext import Json
     from harness.oracles.books import Books
     from harness.outcome import Outcome
     from harness.recording.masking import Masking
-    from harness.result import ExperimentResult, Fired
+    from harness.result import ExperimentResult
     from harness.workload import Workload
 
 _OUTPUT_BYTES = 4_000
 _STATES = 12
 _VIOLATIONS = 200
 _MESSAGE_CHARS = 2_000
-_PASSED = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +48,7 @@ class Circumstances:
         minimal: The shortest schedule known to break a promise.
         environment: Where it ran.
         masking: What is not to be given away.
+        control: What was durable when the control leg was quiet, if it was kept.
         compared: Whether to read the crash images and say how they differ.
     """
 
@@ -60,6 +56,7 @@ class Circumstances:
     minimal: MinimalRow
     environment: EnvironmentRow
     masking: Masking
+    control: Path
     compared: bool = True
 
 
@@ -79,6 +76,7 @@ def failure_record(
     images = [folder / "images" / f"{life.number}-end" for life in result.lives]
     seen = [read_seen(image / "world") for image in images]
     rows, left_out = history(result, seen)
+    states, recovered = _states(result, images) if about.compared else ([], None)
     record: FailureRecord = {
         "schema": FAILURE_SCHEMA,
         "fingerprint": result.fingerprint,
@@ -91,8 +89,11 @@ def failure_record(
             {"oracle": v.oracle, "message": v.message[:_MESSAGE_CHARS]}
             for v in result.violations[:_VIOLATIONS]
         ],
-        "promises": [{"name": o.name, "promise": o.promise} for o in scenario.oracles],
-        "strikes": [_strike(fired, result, outcome) for fired in result.fired],
+        "promises": [
+            {"name": o.name, "promise": o.promise, "remedy": getattr(o, "remedy", "")}
+            for o in scenario.oracles
+        ],
+        "strikes": [strike_row(fired, result, outcome) for fired in result.fired],
         "lives": _lives(result, folder / "control"),
         "history": rows,
         "history_left_out": left_out,
@@ -100,9 +101,9 @@ def failure_record(
         "commands": commands(workload, seen),
         "effects": effects(seen[-1]) if seen else [],
         "decisions": _decisions(outcome, images),
-        "states": _states(result, images) if about.compared else [],
+        "states": states,
         "survivors": list(result.survivors),
-        "control": _control(result, outcome.control),
+        "control": control_row(result, outcome.control, about.control, recovered),
         "minimal": about.minimal,
         "environment": about.environment,
     }
@@ -112,49 +113,6 @@ def failure_record(
         masked[kept] = record[kept]
     masked["minimal"]["schedule"] = record["minimal"]["schedule"]
     return masked
-
-
-def _strike(fired: Fired, result: ExperimentResult, outcome: Outcome) -> StrikeRow:
-    label = fired.moment.label
-    row: StrikeRow = {
-        "moment": str(fired.moment),
-        "incarnation": fired.incarnation,
-        "file": "",
-        "line": 0,
-        "lines": [],
-        "passed": _passed(fired, result),
-        "next_in_control": _next(fired, outcome.control),
-    }
-    if label in outcome.catalogue:
-        point = outcome.catalogue[label]
-        path = locate(point.file)
-        row["file"] = from_here(path) if path else point.file
-        row["line"] = point.line
-        row["lines"] = excerpt(path, point.line) if path else []
-    return row
-
-
-def _passed(fired: Fired, result: ExperimentResult) -> list[str]:
-    for life in result.lives:
-        if life.number == fired.incarnation:
-            before = itertools.takewhile(lambda hit: not hit.is_at(fired.moment), life.hits)
-            return [_named(hit) for hit in before][-_PASSED:]
-    return []
-
-
-def _next(fired: Fired, control: ExperimentResult) -> str:
-    for life in control.lives:
-        for hit, after in itertools.pairwise(life.hits):
-            if hit.is_at(fired.moment):
-                return _named(after)
-    return ""
-
-
-def _named(hit: Hit) -> str:
-    """Name a hit with its first context, as a schedule would."""
-    for key, value in hit.context.items():
-        return f"{hit.label}[{key}={value}]"
-    return hit.label
 
 
 def _lives(result: ExperimentResult, control_dir: Path) -> list[LifeRow]:
@@ -211,17 +169,22 @@ def _decisions(outcome: Outcome, images: list[Path]) -> list[DecisionRow]:
     return found
 
 
-def _states(result: ExperimentResult, images: list[Path]) -> list[StateRow]:
+def _states(result: ExperimentResult, images: list[Path]) -> tuple[list[StateRow], Held | None]:
+    """Describe the images, and return what the first one after the strikes holds."""
     titles = _titles(result)
+    struck = {fired.incarnation for fired in result.fired}
     rows: list[StateRow] = []
     before = Held()
+    recovered = None
     for life, image in list(zip(result.lives, images, strict=True))[:_STATES]:
         if not image.is_dir():
             continue
         now = read_held(image)
         rows.append(state(life.number, titles[life.number], before, now))
         before = now
-    return rows
+        if recovered is None and life.number not in struck:
+            recovered = now
+    return rows, recovered
 
 
 def _titles(result: ExperimentResult) -> dict[int, str]:
@@ -238,18 +201,3 @@ def _titles(result: ExperimentResult) -> dict[int, str]:
         what = "after recovery" if struck or healing > 1 else "at rest"
         titles[life.number] = what if healing == 1 else "at the end, after a fresh command"
     return titles
-
-
-def _control(result: ExperimentResult, control: ExperimentResult) -> ControlRow:
-    # Up to the first rest: what follows, the second restart, may have been spared.
-    struck = len({fired.incarnation for fired in result.fired})
-    here = Counter(hit.label for life in result.lives[: struck + 1] for hit in life.hits)
-    there = Counter(hit.label for life in control.lives[:1] for hit in life.hits)
-    return {
-        "verdict": control.verdict.value,
-        "note": control.note[:_MESSAGE_CHARS],
-        "points": [
-            {"label": label, "here": here[label], "control": there[label]}
-            for label in dict.fromkeys([*there, *here])
-        ],
-    }

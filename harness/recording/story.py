@@ -19,12 +19,15 @@ _CONTEXT_CHARS = 200
 What = Literal["started", "point", "struck", "ended", "fact", "effect"]
 
 
-def history(result: ExperimentResult, seen: list[Seen]) -> tuple[list[HistoryRow], int]:
+def history(
+    result: ExperimentResult, seen: list[Seen], most: int = _MOST
+) -> tuple[list[HistoryRow], int]:
     """Return the history, and how many entries were left out of its middle.
 
     Args:
         result: What each incarnation did.
         seen: What the world had seen after each of them.
+        most: How many entries to keep.
     """
     struck = {(fired.incarnation, str(fired.moment)) for fired in result.fired}
     moments = {str(fired.moment): fired.moment for fired in result.fired}
@@ -45,9 +48,9 @@ def history(result: ExperimentResult, seen: list[Seen]) -> tuple[list[HistoryRow
         rows.extend(_sighted(life, then, facts, effects))
         facts, effects = len(then.facts), len(then.effects)
         rows.append(_row(life, "ended", life.death))
-    left_out = max(0, len(rows) - _MOST)
+    left_out = max(0, len(rows) - most)
     if left_out:
-        rows = rows[: _MOST // 2] + rows[-_MOST // 2 :]
+        rows = rows[: most // 2] + rows[-(most // 2) :]
     for order, row in enumerate(rows, start=1):
         row["order"] = order
     return rows, left_out

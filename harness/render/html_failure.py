@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from harness.render.again import commands_to_repeat
 from harness.render.page import render
-from harness.render.reading import broken_promises, change, contract, headline, why
-from harness.render.timeline import timeline, told
+from harness.render.reading import broken_promises, change, contract, happened
+from harness.render.reasons import why
+from harness.render.timeline import control_timeline, timeline, told
 
 if TYPE_CHECKING:
     from harness.failure_record import FailureRecord, HistoryRow
@@ -24,12 +25,13 @@ def failure_page(record: FailureRecord) -> str:
         "failure.html",
         {
             "f": record,
-            "headline": headline(record),
+            "happened": happened(record),
             "contract": contract(record),
             "broken": broken_promises(record),
             "why": why(record),
             "change": change(record),
-            "t": timeline(record),
+            "drawn": timeline(record),
+            "control_drawn": control_timeline(record),
             "signs": _SIGNS,
             "open_states": max(_OPEN_STATES, len(record["strikes"]) + 1),
             "again": commands_to_repeat(record),

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from harness.render.again import commands_to_repeat
 from harness.render.markdown import code, fenced
-from harness.render.reading import broken_promises, change, headline, why
+from harness.render.reading import broken_promises, change, headline
+from harness.render.reasons import why
 from harness.render.timeline import told
 
 if TYPE_CHECKING:
@@ -33,7 +34,12 @@ def _lines(record: FailureRecord) -> Iterator[str]:
     yield ""
     yield "## Why"
     yield ""
-    for sentence in (*why(record), *change(record)[:1]):
+    for label, text in why(record):
+        yield f"- {label} {code(text, 600)}"
+    yield ""
+    yield "## What to change"
+    yield ""
+    for sentence in change(record):
         yield f"- {code(sentence, 600)}"
     yield ""
     yield "## Settings"

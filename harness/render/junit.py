@@ -15,7 +15,7 @@ from harness.render.safe_text import block, plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.run_record import ExperimentRow, RunRecord, ScenarioRow
+    from harness.run_record import ExperimentRow, RunRecord, ScenarioRow, TimingRow
 
 _VIOLATIONS = 20
 
@@ -25,23 +25,24 @@ def junit(record: RunRecord) -> str:
     by_scenario: dict[str, list[ExperimentRow]] = {}
     for row in record["experiments"]:
         by_scenario.setdefault(row["scenario"], []).append(row)
-    seconds = {row["id"]: row["seconds"] for row in record["timing"]["slowest"]}
+    each = zip(record["experiments"], record["timing"]["each"], strict=False)
+    seconds = {row["id"]: taken for row, taken in each}
     suites = [
-        _suite(scenario, by_scenario.get(scenario["name"], []), seconds)
+        _suite(scenario, by_scenario.get(scenario["name"], []), seconds, record["timing"])
         for scenario in record["scenarios"]
     ]
     total = [sum(numbers) for numbers in zip(*(counts for _, counts in suites), strict=True)]
     tests, failures, errors = total or [0, 0, 0]
     head = (
         f'<testsuites name="crash-harness" tests="{tests}" failures="{failures}" '
-        f'errors="{errors}" time="{record["timing"]["seconds"]}">'
+        f'errors="{errors}" time="{record["timing"]["seconds"]:.3f}">'
     )
     body = "".join(text for text, _ in suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n{body}</testsuites>\n'
 
 
 def _suite(
-    scenario: ScenarioRow, rows: list[ExperimentRow], seconds: dict[str, float]
+    scenario: ScenarioRow, rows: list[ExperimentRow], seconds: dict[str, float], timing: TimingRow
 ) -> tuple[str, tuple[int, int, int]]:
     name = plain(scenario["name"])
     cases = [_case(row, seconds.get(row["id"], 0.0)) for row in rows]
@@ -49,9 +50,11 @@ def _suite(
     text = "".join(case for case, _ in cases)
     kinds = [kind for _, kind in cases]
     counts = (len(cases), kinds.count("failure"), kinds.count("error"))
+    taken = sum(seconds.get(row["id"], 0.0) for row in rows)
     head = (
         f'<testsuite name={quoteattr(name)} tests="{counts[0]}" failures="{counts[1]}" '
-        f'errors="{counts[2]}">\n'
+        f'errors="{counts[2]}" skipped="0" time="{taken:.3f}" '
+        f"timestamp={quoteattr(plain(timing['started']))}>\n"
     )
     return f"{head}{text}</testsuite>\n", counts
 
@@ -61,7 +64,7 @@ def _case(row: ExperimentRow, seconds: float) -> tuple[str, str]:
     caught = row["verdict"] == "broken" and row["schedule"] and row["pin"] != "holds"
     head = (
         f"<testcase classname={quoteattr(plain(row['scenario']))} name={quoteattr(schedule)} "
-        f'time="{seconds}"'
+        f'time="{seconds:.3f}"'
     )
     if row["verdict"] == "held":
         return f"{head}/>\n", ""
@@ -90,9 +93,9 @@ def _pin_case(scenario: ScenarioRow) -> tuple[str, str]:
     pin = quoteattr("pin: " + plain(scenario["pin"]))
     head = f"<testcase classname={quoteattr(name)} name={pin}"
     if scenario["as_pinned"]:
-        return f'{head} time="0"/>\n', ""
+        return f'{head} time="0.000"/>\n', ""
     kind = "failure" if scenario["mismatch"] else "error"
     facts = [scenario["mismatch"], *scenario["inconclusive"][:_VIOLATIONS]]
     body = "\n".join(plain(fact) for fact in facts if fact)
     about = f'<{kind} type="pin" message={quoteattr(body.split(chr(10), 1)[0][:300])}>'
-    return f'{head} time="0">{about}{escape(body)}</{kind}></testcase>\n', kind
+    return f'{head} time="0.000">{about}{escape(body)}</{kind}></testcase>\n', kind

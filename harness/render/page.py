@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from harness.render.safe_text import block, plain
+from harness.render.safe_text import block, plain, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,6 +40,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["block"] = block
+    environment.filters["short"] = shortened
     style, script = _read("style.css"), _read("script.js")
     environment.globals["style"] = Markup(style)  # noqa: S704 - our own file
     environment.globals["script"] = Markup(script)  # noqa: S704 - our own file

@@ -16,6 +16,8 @@ _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u115f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff"
     "\ufeff\ufff9-\uffff\U000e0000-\U000e007f]"
 )
+_CHECKSUM = re.compile(r"\b[0-9a-f]{32,}\b")
+_CHECKSUM_CHARS = 12
 _PICTURES = 0x2400
 _DELETE = 0x7F
 _LAST_PICTURE = 0x1F
@@ -48,6 +50,11 @@ def block(text: str, lines: int = BLOCK_LINES, limit: int = LINE_CHARS) -> list[
     left_out = text.count("\n", 0, len(text) - len(tail)) + max(0, len(found) - lines)
     shown = [plain(line.removesuffix("\r").expandtabs(4), limit) for line in found[-lines:]]
     return [f"… ({left_out} lines before)", *shown] if left_out else shown
+
+
+def shortened(text: str) -> str:
+    """Return a text with the beginnings of its checksums alone; the rest of one tells nobody."""
+    return _CHECKSUM.sub(lambda match: f"{match.group()[:_CHECKSUM_CHARS]}…", text)
 
 
 def _picture(match: re.Match[str]) -> str:

@@ -120,7 +120,10 @@ def _print_pins(console: Console, record: RunRecord) -> None:
     )
     fixed = [pin for pin in record["pins"] if pin["state"] == "fixed"]
     for pin in fixed[:_SHOWN]:
-        _print(console, f"  fixed, unpin it: {plain(pin['scenario'])}[{plain(pin['schedule'])}]")
+        which = f"{plain(pin['scenario'])}[{plain(pin['schedule']) or 'control'}]"
+        _print(
+            console, f"  fixed, unpin it: {which if pin['scenario'] else plain(pin['fingerprint'])}"
+        )
     _print_more(console, len(fixed))
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from harness.failure_record import FailureRecord, HistoryRow, StateRow
 
 STEP = 16
@@ -19,6 +21,7 @@ _PAD = 14
 _LIFE_MARKS = 60
 _HEAD = 12
 _LIVES = 8
+_PRINTED = 640
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class Timeline:
     Attributes:
         width: Its width.
         height: Its height.
+        bands: Where each incarnation begins and ends: what stands in one belongs to it, and what
+            is in different lanes of it has no order.
         lanes: The lanes, the disk and the world last.
         marks: The marks.
         strikes: Horizontal places of the strikes, with their text and whether it reads leftwards.
@@ -71,25 +76,85 @@ class Timeline:
 
     width: int
     height: int
+    bands: tuple[tuple[int, int], ...]
     lanes: tuple[Lane, ...]
     marks: tuple[Mark, ...]
     strikes: tuple[tuple[int, str, bool], ...]
     left_out: int
 
+    @property
+    def slice(self) -> int:
+        """How much of the width fits on a printed line."""
+        return _PRINTED
+
+    @property
+    def slices(self) -> range:
+        """Where the printed lines begin."""
+        return range(0, self.width, _PRINTED)
+
 
 def timeline(record: FailureRecord) -> Timeline:
     """Lay out the timeline of a failure."""
+    return _drawn(
+        record["history"],
+        record["history_left_out"],
+        {state["incarnation"]: _changes(state) for state in record["states"]},
+        "incarnation {}",
+        lambda row: f"✗ {row['text']}" if row["what"] == "struck" else "",
+    )
+
+
+def control_timeline(record: FailureRecord) -> Timeline | None:
+    """Lay out the timeline of the control leg, or return None if nothing is known of it.
+
+    What both legs did before the first strike stands at the same places; where the other leg was
+    struck is marked.
+    """
+    control = record["control"]
+    if not control["history"]:
+        return None
+    struck = next((row for row in record["history"] if row["what"] == "struck"), None)
+    state = control["state"]
+
+    def mark(row: HistoryRow) -> str:
+        same = struck is not None and _place(row) == _place(struck) and row["what"] == "point"
+        return f"{row['text']}, not struck" if same else ""
+
+    disk = {1: f"durable at rest: {_held(state)}"} if state else {}
+    return _drawn(control["history"], control["history_left_out"], disk, "control leg", mark)
+
+
+def _place(row: HistoryRow) -> tuple[int, str, dict[str, int], dict[str, str]]:
+    return row["incarnation"], row["text"], row["hits"], row["context"]
+
+
+def _drawn(
+    history: Sequence[HistoryRow],
+    left_out: int,
+    disk: Mapping[int, str],
+    name: str,
+    struck: Callable[[HistoryRow], str],
+) -> Timeline:
+    """Lay out lanes.
+
+    Args:
+        history: What happened.
+        left_out: How many entries are not in it.
+        disk: What to say of the durable state after an incarnation.
+        name: Name of the lane of an incarnation.
+        struck: What to write at an entry that a strike fell on; empty for every other one.
+    """
     by_life: dict[int, list[HistoryRow]] = {}
-    for row in record["history"]:
+    for row in history:
         by_life.setdefault(row["incarnation"], []).append(row)
     numbers = sorted(by_life)[:_LIVES]
-    states = {state["incarnation"]: state for state in record["states"]}
     disk_y = TOP + LANE * len(numbers) + LANE // 2
     world_y = disk_y + LANE
     marks: list[Mark] = []
+    bands: list[tuple[int, int]] = []
     lanes: list[Lane] = []
     strikes: list[tuple[int, str]] = []
-    left_out = record["history_left_out"] + sum(len(by_life[n]) for n in sorted(by_life)[_LIVES:])
+    left_out += sum(len(by_life[n]) for n in sorted(by_life)[_LIVES:])
     x = _PAD
     for index, number in enumerate(numbers):
         y = TOP + LANE * index + LANE // 2
@@ -108,20 +173,22 @@ def timeline(record: FailureRecord) -> Timeline:
                 marks.extend(_marks(row, gap, facts_x, world_y))
                 continue
             marks.extend(_marks(row, gap, x, y))
-            if row["what"] == "struck":
-                strikes.append((x, row["text"]))
+            if text := struck(row):
+                strikes.append((x, text))
             x += STEP
         # The end of the life stands after what the world saw of it.
         end = max(x, facts_x + STEP)
-        if number in states:
-            marks.append(Mark(end, disk_y, "disk", _changes(states[number])))
-        lanes.append(Lane(f"incarnation {number}", y, start, x - STEP))
+        if number in disk:
+            marks.append(Mark(end, disk_y, "disk", disk[number]))
+        bands.append((start - STEP // 2, end + STEP // 2))
+        lanes.append(Lane(name.format(number), y, start, x - STEP))
         x = end + 2 * STEP
     width = x + _PAD
     lanes += [Lane("disk", disk_y, _PAD, width - _PAD), Lane("world", world_y, _PAD, width - _PAD)]
     return Timeline(
         width=width,
         height=world_y + LANE // 2 + 4,
+        bands=tuple(bands),
         lanes=tuple(lanes),
         marks=tuple(marks),
         strikes=tuple((at, text, at > width // 2) for at, text in strikes),
@@ -153,6 +220,12 @@ def told(row: HistoryRow) -> str:
     context = ", ".join(f"{key}={value}" for key, value in row["context"].items())
     text = f"{row['text']} [{context}]" if context else row["text"]
     return f"KILLED at {text}" if row["what"] == "struck" else text
+
+
+def _held(state: StateRow) -> str:
+    found = [f"{table['table']} {table['total']}" for table in state["tables"] if table["total"]]
+    files = sum(file["change"] != "removed" for file in state["files"])
+    return ", ".join([*found, f"{files} file{'s' * (files != 1)}"])
 
 
 def _changes(state: StateRow) -> str:

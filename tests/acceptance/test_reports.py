@@ -144,11 +144,11 @@ def test_failure_is_judged_again_without_running_it(command: Command, shop: Path
     assert "broken now: none" in held.out
     (folder,) = (run / "failures").iterdir()
     record = json.loads((folder / "failure.json").read_text(encoding="utf-8"))
-    record["schema"] = "crash-harness/failure/1"
+    record["schema"] = "crash-harness/failure/2"
     (folder / "failure.json").write_text(json.dumps(record), encoding="utf-8")
     refused = command("repro", str(folder))
     assert refused.code == 2
-    assert "this version reads 'crash-harness/failure/2'" in refused.err
+    assert "this version reads 'crash-harness/failure/3'" in refused.err
 
 
 def test_schedule_is_run_again_by_its_name(command: Command, shop: Path) -> None:
@@ -215,10 +215,22 @@ def test_pinned_failure_passes_until_it_is_fixed(command: Command, shop: Path) -
     assert command.record()["pins"][0]["state"] == "broken"
     new = command.run(*known, "--at", f"order.scan.before=kill / {AT}")
     assert new.code == 1, new.out + new.err
+    new_fingerprint = command.record()["experiments"][1]["fingerprint"]
     shop.with_name("fixed").touch()
     fixed = command.run(*known, "--at", AT)
     assert fixed.code == 1, fixed.out + fixed.err
     assert f"unpin: orders[{AT}]" in fixed.out
+    mark = new_fingerprint
+    pins.write_text(
+        f'[[pin]]\nfingerprint = "{mark}"\nreason = "known"\ndate = 2026-11-30\n', encoding="utf-8"
+    )
+    unpin = command.run(*known, "--at", f"order.scan.before=kill / {AT}")
+    assert unpin.code == 1, unpin.out + unpin.err
+    assert f"unpin: {mark}" in unpin.out
+    assert command.record()["pins"][0]["state"] == "fixed"
+    elsewhere = command.run(*known, "--at", AT)
+    assert elsewhere.code == 0, elsewhere.out + elsewhere.err
+    assert command.record()["pins"][0]["state"] == "not_run"
     missing = command.run("--pins", "nowhere.toml")
     assert missing.code == 2
     assert "no pins file" in missing.err

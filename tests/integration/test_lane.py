@@ -16,6 +16,7 @@ from harness.errors import HarnessError
 from harness.explore.executor import Executor
 from harness.explore.matrix import run_matrix
 from harness.explore.tiers import moment_of, recovery_hits
+from harness.kept import control_image
 from harness.lane import Job
 from harness.oracles.oracle import Answer, Evidence, Finding
 from harness.points import crash_point
@@ -238,3 +239,20 @@ def test_what_is_shared_changes_no_result() -> None:
         assert shared[index].verdict is alone[index].verdict is Verdict.HELD
         assert shared[index].fired == alone[index].fired
         assert shared[index].lives[struck] == alone[index].lives[struck]
+
+
+def test_control_leg_leaves_its_rest_for_the_reports(tmp_path: Path) -> None:
+    """Issue 6: a failure is shown beside the control leg, so what that one had is kept."""
+
+    def worker(site: Site) -> None:
+        crash_point("work.do.before")
+        (site.worker_dir / "done").write_text("once", encoding="utf-8")
+
+    keep = tmp_path / "kept"
+    with Executor(1, tmp_path, keep) as executor:
+        scenario = _scenario("kept", worker=worker)
+        executor.prepare([scenario])
+        tuple(executor.run([Job("kept", CONTROL, 0), Job("kept", parse("work.do.before=kill"), 0)]))
+        tuple(executor.run([Job("kept", CONTROL, 0)]))
+    assert (control_image(keep, "kept") / "worker" / "done").read_text(encoding="utf-8") == "once"
+    assert [path.name for path in keep.iterdir()] == ["control"]

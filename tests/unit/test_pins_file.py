@@ -18,6 +18,7 @@ AT = "order.charge.after#1=kill"
 FOUND = (Violation("no-effect-twice", "twice"),)
 BROKEN = ExperimentResult("orders", parse(AT), 0, Verdict.BROKEN, FOUND)
 HELD = ExperimentResult("orders", parse(AT), 0, Verdict.HELD)
+ORACLES = ("no-effect-twice", "a", "b", "x", "z")
 PIN = f'[[pin]]\nscenario = "orders"\nschedule = "{AT}"\nreason = "later"\ndate = 2026-11-30\n'
 
 
@@ -33,8 +34,9 @@ def test_pin_by_schedule(tmp_path: Path) -> None:
     pins = read_pins(pins_file(tmp_path, PIN))
     assert pins.know(BROKEN)
     assert not pins.know(ExperimentResult("other", parse(AT), 0, Verdict.BROKEN, FOUND))
-    assert pins.fixed([BROKEN]) == ()
-    assert [str(pin) for pin in pins.fixed([HELD])] == [f"orders[{AT}]"]
+    assert pins.fixed([BROKEN], ORACLES) == ()
+    assert [str(pin) for pin in pins.fixed([HELD], ORACLES)] == [f"orders[{AT}]"]
+    assert pins.fixed([ExperimentResult("orders", parse(AT), 0, Verdict.HUNG)], ORACLES) == ()
 
 
 def test_pin_by_fingerprint_knows_one_failure(tmp_path: Path) -> None:
@@ -44,8 +46,33 @@ def test_pin_by_fingerprint_knows_one_failure(tmp_path: Path) -> None:
     other = ExperimentResult("orders", parse(AT), 0, Verdict.BROKEN, (Violation("other", "x"),))
     assert both.know(BROKEN)
     assert not both.know(other)
-    alone = f'[[pin]]\n{mark}reason = "later"\ndate = 2026-11-30\n'
-    assert read_pins(pins_file(tmp_path, alone)).know(BROKEN)
+    assert both.fixed([BROKEN], ORACLES) == ()
+    assert both.fixed([other], ORACLES) == both.known, "what it names is gone, another is there"
+
+
+@pytest.mark.parametrize("oracles", [("no-effect-twice",), ("a", "no-effect-twice", "x", "z")])
+def test_pin_by_fingerprint_alone_is_seen_fixed(tmp_path: Path, oracles: tuple[str, ...]) -> None:
+    """Bug: a pin with only a fingerprint was never asked to be unpinned.
+
+    Its experiment is found by what it would be if it broke; a run that did not cover that scenario
+    and moment says nothing.
+    """
+    found = tuple(Violation(name, "found") for name in oracles)
+    failure = ExperimentResult("orders", parse(AT), 0, Verdict.BROKEN, found)
+    pin = f'[[pin]]\nfingerprint = "{failure.fingerprint}"\nreason = "later"\ndate = 2026-11-30\n'
+    pins = read_pins(pins_file(tmp_path, pin))
+    assert pins.know(failure)
+    assert pins.fixed([failure], ORACLES) == ()
+    assert [str(each) for each in pins.fixed([HELD], ORACLES)] == [failure.fingerprint]
+    elsewhere = (
+        ExperimentResult("other", parse(AT), 0, Verdict.HELD),
+        ExperimentResult("orders", parse("order.charge.before=kill"), 0, Verdict.HELD),
+        ExperimentResult("orders", parse(AT), 0, Verdict.NOT_FIRED),
+    )
+    assert pins.fixed(elsewhere, ORACLES) == ()
+    assert pins.fixed([*elsewhere, HELD], ()) == (), "oracles that are gone find nothing"
+    differently = ExperimentResult("orders", parse(AT), 0, Verdict.BROKEN, (Violation("b", "x"),))
+    assert pins.fixed([differently], ORACLES) == pins.known
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_records_are_read_back(tmp_path: Path) -> None:
 
 
 def _old(value: dict[str, object]) -> None:
-    value["schema"] = "crash-harness/failure/1"
+    value["schema"] = "crash-harness/failure/2"
 
 
 def _no_list(value: dict[str, object]) -> None:
@@ -73,7 +73,7 @@ def _missing(value: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (_old, "this version reads 'crash-harness/failure/2'"),
+        (_old, "this version reads 'crash-harness/failure/3'"),
         (_no_list, r"failure.json.violations is no list"),
         (_no_number, r"failure.json.seed is not a whole number"),
         (_no_word, r"lane is 'nowhere'"),

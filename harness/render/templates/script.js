@@ -7,17 +7,27 @@ for (const field of document.querySelectorAll("input[data-filter]")) {
     for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
   });
 }
+let scale = 1;
 for (const button of document.querySelectorAll("button[data-zoom]")) {
-  const drawing = document.getElementById("timeline");
-  const width = Number(drawing.getAttribute("width"));
-  let scale = 1;
   button.addEventListener("click", () => {
-    const now = drawing.getBoundingClientRect().width / width;
-    scale = Math.min(6, Math.max(0.25, now * Number(button.dataset.zoom)));
-    drawing.setAttribute("width", String(width * scale));
-    drawing.setAttribute("preserveAspectRatio", "none");
+    scale = Math.min(6, Math.max(0.25, scale * Number(button.dataset.zoom)));
+    for (const drawing of document.querySelectorAll("svg.drawing")) {
+      drawing.setAttribute("width", String(drawing.viewBox.baseVal.width * scale));
+      drawing.setAttribute("preserveAspectRatio", "none");
+    }
   });
 }
+const unfolded = new Set();
+addEventListener("beforeprint", () => {
+  for (const part of document.querySelectorAll("details:not([open])")) {
+    unfolded.add(part);
+    part.open = true;
+  }
+});
+addEventListener("afterprint", () => {
+  for (const part of unfolded) part.open = false;
+  unfolded.clear();
+});
 for (const button of document.querySelectorAll("button[data-fold]")) {
   button.addEventListener("click", () => {
     for (const part of document.querySelectorAll("details")) part.open = button.dataset.fold === "open";

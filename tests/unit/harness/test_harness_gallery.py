@@ -1,13 +1,16 @@
-"""What the check of the gallery sees, and what it lets pass."""
+"""What the check of the gallery sees, what it lets pass, and what its index says."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from benchmarks import sample_records
-from harness.gallery import check_gallery, shown_in
+from harness.errors import UsageError
+from harness.gallery import check_gallery, families, new_families
+from harness.jsontext import one_item_a_line
+from harness.recording.settled import Settled
 from harness.render.html_failure import failure_page
 from harness.render.issue import issue
 
@@ -16,8 +19,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.failure_record import FailureRecord
+    from harness.jsontext import Json
 
-PAGES = [failure_page, issue]
+
+def as_json(record: FailureRecord) -> str:
+    """Return the record as the gallery has it."""
+    return one_item_a_line(cast("Json", record))
+
+
+PAGES = [
+    pytest.param(failure_page, "report.html", id="page"),
+    pytest.param(issue, "ISSUE.md", id="issue"),
+    pytest.param(as_json, "failure.json", id="record"),
+]
 
 
 def failure_record() -> FailureRecord:
@@ -32,37 +46,79 @@ def _moved() -> FailureRecord:
     record = failure_record()
     (strike,) = record["strikes"]
     strike["line"] += 5
-    strike["lines"] = [{"number": strike["line"], "text": "    another(line)"}]
+    strike["lines"] = [{"number": strike["line"], "text": '    another(["x"], "],")'}]
     return record
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_moved_line_is_no_change(tmp_path: Path, page: Callable[[FailureRecord], str]) -> None:
+@pytest.mark.parametrize(("page", "name"), PAGES)
+def test_moved_line_is_no_change(
+    tmp_path: Path, page: Callable[[FailureRecord], str], name: str
+) -> None:
     """An edit elsewhere in a worker leaves the gallery as it is."""
-    (tmp_path / "page").write_text(page(failure_record()), encoding="utf-8")
+    (tmp_path / name).write_text(page(failure_record()), encoding="utf-8")
     assert page(_moved()) != page(failure_record())
-    assert check_gallery({tmp_path / "page": page(_moved())}) == []
+    assert check_gallery({tmp_path / name: page(_moved())}, tmp_path) == []
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_everything_else_is_a_change(tmp_path: Path, page: Callable[[FailureRecord], str]) -> None:
+@pytest.mark.parametrize(("page", "name"), PAGES)
+def test_everything_else_is_a_change(
+    tmp_path: Path, page: Callable[[FailureRecord], str], name: str
+) -> None:
     """Issue 6: a change of what a report says is seen, in what stands after the source, too."""
-    (tmp_path / "page").write_text(page(failure_record()), encoding="utf-8")
+    (tmp_path / name).write_text(page(failure_record()), encoding="utf-8")
     for key, text in (("scenario", "others"), ("schedule", "order.scan.after#1=kill")):
         record = failure_record()
         record[key] = text  # type: ignore[literal-required]
-        assert check_gallery({tmp_path / "page": page(record)})
+        assert check_gallery({tmp_path / name: page(record)}, tmp_path)
     other = failure_record()
     other["violations"][0]["message"] = "charge 'o1' happened 3 times"
-    assert check_gallery({tmp_path / "page": page(other)})
+    assert check_gallery({tmp_path / name: page(other)}, tmp_path)
     other = failure_record()
     other["strikes"][0]["file"] = "shop/other.py"
-    assert check_gallery({tmp_path / "page": page(other)})
-    assert check_gallery({tmp_path / "nowhere": page(other)}) == [f"{tmp_path}/nowhere is missing"]
+    assert check_gallery({tmp_path / name: page(other)}, tmp_path)
+
+
+def test_missing_and_left_over_files_are_changes(tmp_path: Path) -> None:
+    """The gallery has the files of its families, all of them, and no others."""
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "gone" / "report.html").write_text("", encoding="utf-8")
+    assert check_gallery({tmp_path / "new" / "report.html": ""}, tmp_path) == [
+        f"{tmp_path}/new/report.html is missing",
+        f"{tmp_path}/gone/report.html belongs to no family",
+    ]
 
 
 def test_gallery_shows_what_its_index_names(tmp_path: Path) -> None:
-    """Without an index nothing is chosen."""
-    assert shown_in(tmp_path) == ()
-    (tmp_path / "gallery.json").write_text('{"b": "x.y.z#1=kill", "a": ""}', encoding="utf-8")
-    assert shown_in(tmp_path) == ("b", "a")
+    """Without an index nothing is chosen; with one that is not well formed nothing is guessed."""
+    assert families(tmp_path) == {}
+    index = tmp_path / "gallery.json"
+    shown = new_families(["b", "a", "c"], known=["c"])
+    assert list(shown) == ["b", "a"]
+    index.write_text(one_item_a_line(cast("Json", shown)), encoding="utf-8")
+    assert families(tmp_path) == shown
+    index.write_text('{"b": "x.y.z#1=kill"}', encoding="utf-8")
+    with pytest.raises(UsageError, match="'b'"):
+        families(tmp_path)
+    index.write_text("{", encoding="utf-8")
+    with pytest.raises(UsageError, match="is not JSON"):
+        families(tmp_path)
+
+
+def _cell(pid: str) -> str:
+    cut = f'{{"pid":{pid},"token":"t","progress":{{"completed":0}}}}'[: 40 + len(pid) % 3]
+    return f"{cut}… (235 characters, sha256 {pid.zfill(16)})"
+
+
+def test_what_a_worker_takes_from_the_machine_is_settled() -> None:
+    """Gallery: a process id, where a text was cut after it, and the sums over it say nothing."""
+    settled = Settled(["pid", "boot_id"], "/home/me")
+    assert settled.text('{"boot_id":"x-1","pid":77,"seq":3}') == (
+        '{"boot_id":"varies","pid":"varies","seq":3}'
+    )
+    assert settled.text(_cell("7")) == settled.text(_cell("12345")) == '{"pid":"varies"…'
+    assert settled.text("rows:" + "ab" * 32) == "rows:varies"
+    assert settled.text("/home/me/x") == "~/x"
+    plain = Settled([], "/home/me")
+    for text in (_cell("7"), "rows:" + "ab" * 32, '{"pid":77}'):
+        assert plain.text(text) == text
+    assert settled.text("sha256:" + "ab" * 32) == "sha256:" + "ab" * 32

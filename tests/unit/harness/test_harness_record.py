@@ -127,6 +127,7 @@ def test_the_record_says_what_was_asked_and_what_came_out() -> None:
             {"id": "tried[control]", "seconds": 0.0},
             {"id": "tried[a.b.before[command=c2]#1=kill]", "seconds": 0.0},
         ],
+        "each": [0.0, 0.0],
     }
     assert record["pins"] == []
 
@@ -192,7 +193,7 @@ def test_each_failure_is_written_to_a_folder_of_its_own(tmp_path: Path) -> None:
     }
     assert {**record, **asked} == record
     assert record["violations"] == [{"oracle": "first", "message": "first found it"}]
-    assert record["promises"] == [{"name": "first", "promise": "what was promised"}]
+    assert record["promises"] == [{"name": "first", "promise": "what was promised", "remedy": ""}]
     assert record["environment"] == NOWHERE
     assert record["minimal"]["schedule"] == record["schedule"]
     assert [(strike["moment"], strike["incarnation"]) for strike in record["strikes"]] == [

@@ -1,15 +1,16 @@
-"""Shrinking: fewer crashes that break the same promise, within a budget."""
+"""Shrinking: what is found still breaks the promise, is a part of what was given, is minimal."""
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, cast
 
-import pytest
 from harness_doubles import broken, result
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from harness.explore import shrink
-from harness.explore.shrink import Shrinker, Tried
-from harness.result import ExperimentResult, Verdict
+from harness.explore.shrink import RUNS, RUNS_EACH, Minimal, Shrinker, minimal_row
+from harness.result import Verdict
 from harness.schedule import Schedule, parse
 
 if TYPE_CHECKING:
@@ -17,102 +18,135 @@ if TYPE_CHECKING:
 
     from harness.explore.executor import Executor
     from harness.lane import Job
+    from harness.result import ExperimentResult
 
-A, B, C = (f"order.{name}.after#1=kill" for name in ("charge", "finish", "report"))
+Oracles = tuple[str, ...]
+Lives = tuple[str, ...]
+
+PROPERTY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LIVES = st.lists(st.sampled_from("abcdefg"), min_size=2, max_size=7).map(tuple)
 
 
-def crashes(*strikes: str) -> Schedule:
-    """Return a schedule with a crash in each of these lives."""
-    return parse(" / ".join(strikes))
+def schedule(lives: Lives) -> Schedule:
+    """Return a schedule that strikes one incarnation after the other."""
+    return parse(" / ".join(f"part.{life}.before=kill" for life in lives))
 
 
-class ToldExecutor:
-    """Answers as it is told, in place of processes, and remembers what was run."""
+class Runner:
+    """Stands for an executor: says which oracles a schedule breaks, and counts.
 
-    def __init__(self, answer: Callable[[Schedule], ExperimentResult]) -> None:
-        self._answer = answer
+    Args:
+        breaks: The oracles that find something, by the lives that are struck.
+    """
+
+    def __init__(self, breaks: Callable[[Lives], Oracles]) -> None:
+        self.breaks = breaks
         self.ran: list[Schedule] = []
 
+    def outcome(self, tried: Schedule) -> ExperimentResult:
+        """Return what comes of a schedule."""
+        lives = tuple(str(strike[0].moment).split(".")[1] for strike in tried.lives)
+        oracles = self.breaks(lives)
+        return broken(tried, *oracles) if oracles else result(tried, verdict=Verdict.HELD)
+
     def run(self, jobs: Sequence[Job], *, keep: bool) -> Iterator[tuple[int, ExperimentResult]]:
-        """Answer the one job."""
-        (job,) = jobs
-        assert not keep, "what a shorter schedule leaves is not a failure of the run"
-        self.ran.append(job.schedule)
-        yield 0, self._answer(job.schedule)
+        """Run experiments as an executor does."""
+        assert not keep, "what a shorter schedule leaves is not shown"
+        for index, job in enumerate(jobs):
+            self.ran.append(job.schedule)
+            yield index, self.outcome(job.schedule)
+
+    def shrink(self, *given_lives: Lives, left: int = RUNS) -> list[Minimal]:
+        """Shrink failures in one run."""
+        failures = [self.outcome(schedule(lives)) for lives in given_lives]
+        shrinker = Shrinker(cast("Executor", self), left=left)
+        found = shrinker.shrink_all(failures)
+        return [found[failure.fingerprint] for failure in failures]
 
 
-def shrinker(executor: ToldExecutor) -> Shrinker:
-    """Return a shrinker that runs experiments there."""
-    return Shrinker(cast("Executor", executor))
+@st.composite
+def runners(draw: st.DrawFn, lives: Lives) -> Runner:
+    """Draw a worker that these lives break; what a part of them does follows no rule."""
+    parts = {
+        part: draw(st.sets(st.sampled_from(("first", "second"))))
+        for size in range(1, len(lives))
+        for part in sorted(set(combinations(lives, size)))
+        if draw(st.integers(0, 3)) == 0
+    }
+    parts[lives] = draw(st.sets(st.sampled_from(("first", "second")), min_size=1))
+    return Runner(lambda tried: tuple(sorted(parts.get(tried, set()))))
 
 
-def test_what_is_not_needed_is_left_out() -> None:
-    """Issue 6: one incarnation after the other, and again from the beginning after a success."""
-    executor = ToldExecutor(
-        lambda schedule: broken(schedule, "first") if B in str(schedule) else result(schedule)
-    )
-    found = broken(crashes(A, B, C), "first")
-    minimal = shrinker(executor).shrink_all([found])[found.fingerprint]
-    assert minimal.schedule == crashes(B)
-    assert minimal.tried == (
-        Tried(crashes(B, C), Verdict.BROKEN, taken=True),
-        Tried(crashes(C), Verdict.HELD, taken=False),
-        Tried(crashes(B), Verdict.BROKEN, taken=True),
-    )
-    assert minimal.how == "3 shorter schedules tried, 2 broke the same promise"
+def _without_one(tried: Schedule) -> list[Schedule]:
+    return [
+        Schedule(tried.lives[:index] + tried.lives[index + 1 :])
+        for index in range(len(tried.lives))
+    ]
+
+
+@PROPERTY
+@given(st.data(), LIVES)
+def test_what_is_found_breaks_the_same_promise_and_is_minimal(
+    data: st.DataObject, lives: Lives
+) -> None:
+    """Issue 6: the minimal schedule is believed because everything shorter was tried."""
+    runner = data.draw(runners(lives))
+    failure = runner.outcome(schedule(lives))
+    (found,) = runner.shrink(lives)
+    now = runner.outcome(found.schedule)
+    assert set(now.oracles) & set(failure.oracles)
+    kept = iter(failure.schedule.lives)
+    assert all(life in kept for life in found.schedule.lives), "not a part of what was given"
+    assert len(runner.ran) == len(set(runner.ran)) <= RUNS_EACH
+    if found.whole and len(found.schedule.lives) > 1:
+        for shorter in _without_one(found.schedule):
+            assert not set(runner.outcome(shorter).oracles) & set(failure.oracles)
+    if not found.whole:
+        assert len(runner.ran) == RUNS_EACH
+    assert ("budget was used up" in found.how) == (not found.whole)
+
+
+@PROPERTY
+@given(st.data(), LIVES)
+def test_what_was_tried_is_told_as_it_was(data: st.DataObject, lives: Lives) -> None:
+    """Issue 6: how it was shrunk; each step that was taken is shorter than the one before."""
+    runner = data.draw(runners(lives))
+    (found,) = runner.shrink(lives)
+    for step in found.tried:
+        assert step.verdict is runner.outcome(step.schedule).verdict
+    taken = [schedule(lives), *(step.schedule for step in found.tried if step.taken)]
+    assert taken[-1] == found.schedule
+    assert [len(each.lives) for each in taken] == [len(lives) - n for n in range(len(taken))]
+    row = minimal_row(found)
+    assert row["schedule"] == str(found.schedule)
+    assert [step["taken"] for step in row["steps"]] == [step.taken for step in found.tried]
+
+
+@PROPERTY
+@given(st.lists(LIVES, min_size=1, max_size=8, unique=True), st.integers(0, RUNS))
+def test_run_has_one_budget_for_all_its_failures(many: list[Lives], left: int) -> None:
+    """Rule 11: shrinking is bounded for a run, and says where it stopped."""
+    runner = Runner(lambda tried: ("first",) if len(tried) > 1 else ())
+    found = runner.shrink(*many, left=left)
+    assert len(runner.ran) <= left
+    for minimal in found:
+        if not minimal.whole:
+            assert "a shorter one may exist" in minimal.how
+
+
+def test_what_the_run_has_tried_is_not_run_again() -> None:
+    """Results of the tier are used; only what it left out costs anything."""
+    runner = Runner(lambda tried: ("first",) if "a" in tried else ())
+    failures = [runner.outcome(schedule(tuple(text))) for text in ("ab", "a", "b")]
+    found = Shrinker(cast("Executor", runner)).shrink_all(failures)
+    assert runner.ran == []
+    assert found[failures[0].fingerprint].schedule == schedule(("a",))
+    assert list(found) == [failures[0].fingerprint], "one crash has nothing to leave out"
 
 
 def test_another_promise_is_another_failure() -> None:
-    """Issue 6: a shorter schedule counts when one of the same oracles caught it."""
-    executor = ToldExecutor(lambda schedule: broken(schedule, "second"))
-    found = broken(crashes(A, B), "first")
-    minimal = shrinker(executor).shrink_all([found])[found.fingerprint]
-    assert minimal.schedule == crashes(A, B)
-    assert minimal.how == "2 shorter schedules tried, none broke the same promise"
-
-
-def test_what_the_run_knows_is_not_run_again() -> None:
-    """Issue 6: the results of the run, and those of an earlier shrinking, are used."""
-    executor = ToldExecutor(lambda schedule: broken(schedule, "first"))
-    run = [
-        broken(crashes(A), "first"),
-        result(crashes(B)),
-        broken(crashes(A, B), "first"),
-        broken(crashes(A, C), "first"),
-        broken(crashes(B, C), "first"),
-    ]
-    minimal = shrinker(executor).shrink_all(run)
-    assert [minimal[each.fingerprint].schedule for each in run[2:]] == [
-        crashes(A),
-        crashes(C),
-        crashes(C),
-    ]
-    assert executor.ran == [crashes(C)]
-
-
-def test_only_broken_schedules_of_several_lives_are_shrunk() -> None:
-    """Issue 6: one crash cannot be fewer, and what did not break has nothing to keep."""
-    executor = ToldExecutor(result)
-    several = crashes(A, B)
-    given = [broken(crashes(A), "first"), result(several), result(several, verdict=Verdict.HUNG)]
-    assert shrinker(executor).shrink_all(given) == {}
-    assert executor.ran == []
-
-
-@pytest.mark.parametrize(("budget", "limit"), [("RUNS_EACH", 1), ("left", 1)])
-def test_a_budget_that_is_used_up_is_said(
-    monkeypatch: pytest.MonkeyPatch, budget: str, limit: int
-) -> None:
-    """Rule 11: for a failure and for a run; what was found until then counts."""
-    executor = ToldExecutor(
-        lambda schedule: broken(schedule, "first") if A in str(schedule) else result(schedule)
-    )
-    found = broken(crashes(A, B, C), "first")
-    several = shrinker(executor)
-    if budget == "left":
-        several.left = limit
-    else:
-        monkeypatch.setattr(shrink, budget, limit)
-    minimal = several.shrink_all([found])[found.fingerprint]
-    assert (minimal.schedule, minimal.whole, len(executor.ran)) == (crashes(A, B, C), False, limit)
-    assert minimal.how.endswith("; the budget was used up, so a shorter one may exist")
+    """A shorter schedule that breaks something else is not a shorter way to this failure."""
+    runner = Runner(lambda tried: ("first",) if len(tried) > 1 else ("second",))
+    (found,) = runner.shrink(("a", "b"))
+    assert found.schedule == schedule(("a", "b"))
+    assert found.how == "2 shorter schedules tried, none broke the same promise"

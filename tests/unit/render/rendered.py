@@ -10,6 +10,7 @@ from rich.console import Console
 
 from harness.render.again import program, test_to_paste
 from harness.render.annotations import workflow_commands
+from harness.render.gallery_index import Entry, gallery_index
 from harness.render.html_failure import failure_page
 from harness.render.html_run import run_page
 from harness.render.issue import issue
@@ -46,11 +47,16 @@ def of_run(run: RunRecord, before: RunRecord | None) -> dict[str, str]:
     }
 
 
+def _entry(failure: FailureRecord) -> Entry:
+    return Entry("charges", failure["promises"][0]["promise"], (failure["scenario"],), failure)
+
+
 def of_failure(failure: FailureRecord) -> dict[str, str]:
     """Return what every renderer makes of a failure, by the name of its file."""
     return {
         "failure.html": failure_page(failure),
         "ISSUE.md": issue(failure),
+        "gallery.md": gallery_index([_entry(failure)]),
         "repro.py.txt": program(failure),
         "test_repro.py.txt": test_to_paste(failure),
     }

@@ -1,0 +1,59 @@
+"""The control leg beside a failure: what it did until it was quiet, and what was durable then."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from harness.recording.sightings import Seen, read_seen
+from harness.recording.states import Held, read_held, state
+from harness.recording.story import history
+from harness.schedule import CONTROL
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.failure_record import ControlRow
+    from harness.result import ExperimentResult
+
+_MESSAGE_CHARS = 2_000
+_ENTRIES = 10_000
+
+
+def control_row(
+    result: ExperimentResult, control: ExperimentResult, image: Path, recovered: Held | None
+) -> ControlRow:
+    """Describe the control leg of a failure.
+
+    What follows its first rest, the second restart, may have been spared and is left out.
+
+    Args:
+        result: The failure.
+        control: The control leg.
+        image: What was durable when the control leg was quiet, if it was kept.
+        recovered: What was durable when the failure had recovered, or None not to compare.
+    """
+    struck = len({fired.incarnation for fired in result.fired})
+    here = Counter(hit.label for life in result.lives[: struck + 1] for hit in life.hits)
+    there = Counter(hit.label for life in control.lives[:1] for hit in life.hits)
+    row: ControlRow = {
+        "verdict": control.verdict.value,
+        "note": control.note[:_MESSAGE_CHARS],
+        "points": [
+            {"label": label, "here": here[label], "control": there[label]}
+            for label in dict.fromkeys([*there, *here])
+        ],
+        "history": [],
+        "history_left_out": 0,
+        "state": None,
+    }
+    if result.schedule != CONTROL:
+        first = replace(control, lives=control.lives[:1])
+        seen = read_seen(image / "world") if image.is_dir() else Seen()
+        row["history"], row["history_left_out"] = history(
+            first, [seen] * len(first.lives), _ENTRIES
+        )
+        if recovered is not None and image.is_dir():
+            row["state"] = state(1, "the control leg at rest", recovered, read_held(image))
+    return row
