@@ -60,3 +60,12 @@ def test_entry_is_a_record_with_its_page(name: str) -> None:
     assert record["schedule"] == FAMILIES[name]["at"]
     assert failure_page(record) == (GALLERY / name / "report.html").read_text(encoding="utf-8")
     assert sum(path.stat().st_size for path in (GALLERY / name).iterdir()) < MOST_BYTES
+
+
+@pytest.mark.parametrize("name", ["ack-before-save", "plan-hosts"])
+def test_entry_is_run_again_with_its_fingerprint(command: Command, name: str) -> None:
+    """Issue 6: what the gallery shows can be run again, of one crash and of two."""
+    again = command("repro", str(GALLERY / name), "--times", "3")
+    assert again.code == 1, again.out + again.err
+    fingerprint = read_failure_record(GALLERY / name)["fingerprint"]
+    assert f"still broken: 3 of 3 runs gave fingerprint {fingerprint}" in again.out
