@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from worker_under_test.adapters.places import is_file
 from worker_under_test.ports.processes import ProcessIdentity
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ exit "$code"
 """
 
 SHOWN_BYTES = 2000
+_CODE = re.compile(rb"[0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5]")
+_SHOWN_CODE = 8
 DYING_MS = 5000
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
@@ -174,20 +177,14 @@ class LocalProcesses:
             child.wait()
 
     async def result(self, token: str) -> int | None:
-        """Read the exit file; it is whole or not there."""
-        try:
-            text = await asyncio.to_thread((self.directory(token) / "exit").read_text)
-        except FileNotFoundError:
-            return None
-        return int(text) if text.isdecimal() else None
+        """Read the exit file; one that is not what a keeper leaves says nothing (REC-16)."""
+        data = await asyncio.to_thread(_end_of, self.directory(token) / "exit", _SHOWN_CODE)
+        return int(data) if _CODE.fullmatch(data) else None
 
     async def output(self, token: str) -> str:
         """Read the end of the output."""
-        try:
-            data = await asyncio.to_thread((self.directory(token) / "output").read_bytes)
-        except FileNotFoundError:
-            return ""
-        return data[-SHOWN_BYTES:].decode(errors="replace")
+        data = await asyncio.to_thread(_end_of, self.directory(token) / "output", SHOWN_BYTES)
+        return data.decode(errors="replace")
 
     async def end(self, identity: ProcessIdentity, token: str) -> bool:
         """Kill the child's session, if identity and token are both right."""
@@ -244,6 +241,15 @@ def process_under(pid: int) -> ProcessIdentity | None:
     if state in _ZOMBIES:
         return None
     return ProcessIdentity(pid, int(rest[_AFTER_STATE - 1]), boot_id())
+
+
+def _end_of(path: Path, most: int) -> bytes:
+    """Read the last bytes of a file; nothing, if the child put something else in its place."""
+    if not is_file(path):
+        return b""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - most))
+        return file.read(most)
 
 
 def _set(ended: asyncio.Future[None]) -> None:

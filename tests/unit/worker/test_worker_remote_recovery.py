@@ -6,7 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from test_worker_malformed_outside import JOB, JOBS, RENDER, NoTime, Saving
+from malformed_doubles import NoTime, Saving
+from test_worker_malformed_services import JOB, JOBS, RENDER
 from worker_doubles import FakeRemote, network_failure
 
 from worker_under_test.capabilities.compute import Compute
