@@ -174,3 +174,8 @@ def test_an_archive_that_is_too_large_to_be_read_whole_is_refused(tmp_path: Path
     with pytest.raises(DomainError, match="it is larger than"):
         asyncio.run(work.execute(Command("u1", "unpack", 1, {"archive": "a.zip"}), Saving()))
     assert remote.times("GET", "/files/a.zip") == 1
+
+
+def test_there_are_so_many() -> None:
+    """F-INPUT: counted, so that none is lost from the list."""
+    assert len(ARCHIVES) == 50

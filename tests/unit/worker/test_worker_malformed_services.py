@@ -288,3 +288,8 @@ def test_a_service_that_does_not_answer_is_asked_again_and_nothing_is_submitted(
     assert event.kind is EventKind.SUCCEEDED
     assert remote.times("POST", JOBS) == 0
     assert clock.slept == [1, 2, 4, 8, 16, 30, 30, 30, 30, 30]
+
+
+def test_there_are_so_many() -> None:
+    """F-INPUT: counted, so that none is lost from the lists."""
+    assert len(MALFORMED) + len(LOOK_UPS) + len(POLLS) + len(BAD_PARTS) == 95

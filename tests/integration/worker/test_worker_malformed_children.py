@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from malformed_doubles import Saving
+from test_worker_malformed_http import Saving
 
 from worker_under_test.adapters.local_processes import SHOWN_BYTES, LocalProcesses
 from worker_under_test.capabilities.command import RunCommand
@@ -216,3 +216,9 @@ def test_a_child_that_removed_its_directory_is_not_started_again(tmp_path: Path)
     assert event is not None
     assert event.kind is EventKind.UNKNOWN
     assert not (tmp_path / "processes" / TOKEN).exists()
+
+
+def test_there_are_so_many() -> None:
+    """F-INPUT: counted, so that none is lost from the lists."""
+    damaged = len(CODES) + len(STRANGE) + len(OUTPUTS)
+    assert len(BAD_ARGV) + len(CHILDREN) + damaged == 96
