@@ -8,9 +8,9 @@ start time and boot.
 The window: between the saved token and the saved identity the child may or may not have been
 started. A restart looks for a living process with the token, then for the exit code that the child
 leaves in a file. A child that is found is waited for. If there is neither, the child was killed or
-never began: only where its directory, which is made before, is missing too is it known that there
-was none, and it is started; else the attempt is UNKNOWN. That nothing of it runs in this process
-proves nothing (PRC-02).
+never began: only where no identity is saved, and its directory, which is made before, is missing
+too, is it known that there was none, and it is started; else the attempt is UNKNOWN. That nothing
+of it runs in this process proves nothing (PRC-02), nor does a process under the saved pid (PRC-03).
 
 A cancel ends the child, if it is proved to be ours; what it did before is not undone.
 """
