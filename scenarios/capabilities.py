@@ -18,7 +18,7 @@ from harness.world.receiver import Receiver
 from harness.world.render_service import RenderService
 from harness.world.wire_faults import Fault
 from scenarios.capability_rules import asks, capability_scenario, is_temporary, oracles_for
-from scenarios.capability_worker import CHILD
+from scenarios.children import CHILD, SECOND_LIFE
 from scenarios.reference import compute
 from scenarios.reference_books import ARTIFACTS
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from harness.scenario import Scenario
 
-DAMAGED_LIFE = 2
 BIG, BIG_BYTES = "big.bin", 150_000
 
 
@@ -82,14 +81,6 @@ UNPACK_POINTS = (
     "tree.create.after",
     "tree.rename.before",
     "tree.rename.after",
-)
-COMMAND_POINTS = (
-    "process.spawn.before",
-    "process.spawn.after",
-    "process.identity.before",
-    "process.wait.before",
-    "process.result.after",
-    "process.find.before",
 )
 
 TREE = {"a.txt": b"alpha", "sub/b.txt": b"beta" * 500, "sub/deep/c.txt": b""}
@@ -209,7 +200,7 @@ TRANSFER = capability_scenario(
 def flip_a_bit(worker_dir: Path, incarnation: int) -> None:
     """Flip a bit of every temporary file, before the second life."""
     artifacts = worker_dir / "files" / "artifacts"
-    for path in artifacts.rglob("*.tmp") if incarnation == DAMAGED_LIFE else ():
+    for path in artifacts.rglob("*.tmp") if incarnation == SECOND_LIFE else ():
         data = bytearray(path.read_bytes())
         if data:
             data[0] ^= 1
@@ -259,13 +250,6 @@ UNPACK = capability_scenario(
     (FILES,),
     {"u1": PUBLISHED_TREE},
     strike=(*AROUND, *UNPACK_POINTS),
-)
-
-
-COMMAND = capability_scenario(
-    "command",
-    offers(child("p1"), child("p2", code=3)),
-    strike=(*AROUND, *COMMAND_POINTS),
 )
 
 EVERY = capability_scenario(

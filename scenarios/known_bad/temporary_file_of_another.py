@@ -14,12 +14,12 @@ from scenarios.capabilities import (
     BIG,
     BIG_BYTES,
     BIG_FILE,
-    DAMAGED_LIFE,
     FILES,
     offers,
     transfer,
 )
 from scenarios.capability_rules import capability_scenario
+from scenarios.children import SECOND_LIFE
 from worker_under_test.adapters.local_file_space import LocalFileSpace
 from worker_under_test.capabilities.registry import installed
 from worker_under_test.capabilities.transfer import Transfer, Transferred
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def leave_a_stranger(worker_dir: Path, incarnation: int) -> None:
     """Leave a temporary file of another attempt beside that of a transfer that was cut short."""
     directory = worker_dir / "files" / "artifacts" / "t1"
-    if incarnation == DAMAGED_LIFE and any(directory.glob("*.tmp")):
+    if incarnation == SECOND_LIFE and any(directory.glob("*.tmp")):
         (directory / f"{BIG}.attempt-0.tmp").write_bytes(b"x" * BIG_BYTES)
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         ("written-in-place", "artifacts-whole", "artifact.write.mid=kill"),
         ("running-is-the-only-guard", "one-effect-per-command", "render.create.after=kill"),
         ("not-ours-so-not-running", "one-effect-per-command", "process.wait.before=kill"),
+        ("gone-child-taken-for-done", "child-ends-once", "process.spawn.after=kill"),
+        ("pid-taken-for-identity", "strangers-left-alone", "process.wait.before=kill"),
     ],
 )
 def test_known_bad_worker_is_broken_by_its_oracle_and_reproduces(

@@ -48,6 +48,8 @@ class HttpRemote:
                     json=None if body is None else dict(body),
                     headers=headers,
                     timeout=timeout,
+                    # An answer like any other: nothing is asked of a place that nobody named.
+                    allow_redirects=False,
                     # Ranges count the bytes as they are stored.
                     skip_auto_headers=("Accept-Encoding",),
                 ) as response:

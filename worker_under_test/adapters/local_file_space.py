@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import shutil
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from harness.points import crash_point
+from worker_under_test.adapters.places import is_directory, is_file, open_file, remove, sync
 from worker_under_test.domain.artifact import ARTIFACTS, TEMPORARY_SUFFIX
 from worker_under_test.ports.file_space import FoundFile, Leftover, Place
 
@@ -25,8 +25,9 @@ T = TypeVar("T")
 class LocalFileSpace:
     """A `FileSpace` under one directory.
 
-    A file is at its final path only when it is whole and on disk. Blocking calls run in a thread;
-    the crash points stand between them, in the caller's task.
+    A file is at its final path only when it is whole and on disk. What stands in the place of a
+    file and is none is not read, and goes when the file is made (`adapters.places`). Blocking calls
+    run in a thread; the crash points stand between them, in the caller's task.
 
     Args:
         root: The directory; made when the first file is.
@@ -47,11 +48,11 @@ class LocalFileSpace:
 
     def _find(self, files: ArtifactSet) -> list[FoundFile]:
         directory = self._root / files.directory
-        if not directory.is_dir():
-            return []
         suffix = files.temporary_name("")
         found = []
-        for path in sorted(directory.iterdir()):
+        for path in sorted(directory.iterdir()) if directory.is_dir() else ():
+            if not is_file(path):
+                continue
             data = path.read_bytes()
             place = Place.TEMPORARY if path.name.endswith(suffix) else Place.FINAL
             name = path.name.removesuffix(suffix)
@@ -64,7 +65,7 @@ class LocalFileSpace:
         path = self._temp_path(files, name)
         half = len(data) // 2
         crash_point("artifact.write.before", **about)
-        descriptor = await _in_thread(_create, path)
+        descriptor = await _in_thread(open_file, path, os.O_TRUNC)
         try:
             crash_point("artifact.create.after", **about)
             await _in_thread(_write, descriptor, data[:half])
@@ -97,7 +98,7 @@ class LocalFileSpace:
 
     async def keep_temp(self, files: ArtifactSet, name: str) -> None:
         """Force a part to disk that an earlier life wrote, perhaps without the sync."""
-        await _in_thread(_sync, self._temp_path(files, name))
+        await _in_thread(sync, self._temp_path(files, name))
 
     async def publish(self, files: ArtifactSet, names: list[str]) -> None:
         """Rename the parts, remove what else is temporary, and force the directories to disk."""
@@ -106,9 +107,7 @@ class LocalFileSpace:
         for index, name in enumerate(names):
             if index:
                 crash_point("artifact.rename.mid", **about, part=name)
-            await _in_thread(
-                os.replace, self._temp_path(files, name), self._final_path(files, name)
-            )
+            await _in_thread(_replace, self._temp_path(files, name), self._final_path(files, name))
         await _in_thread(self._remove_temps, files)
         crash_point("artifact.rename.after", **about)
         await _in_thread(self._sync_directories, files)
@@ -121,7 +120,7 @@ class LocalFileSpace:
     async def remove(self, leftover: Leftover) -> None:
         """Remove a temporary file."""
         path = self._root / ARTIFACTS / leftover.command_id / leftover.file_name
-        await _in_thread(_remove, path)
+        await _in_thread(remove, path)
 
     def _leftovers(self) -> list[Leftover]:
         found = sorted((self._root / ARTIFACTS).glob(f"*/*{TEMPORARY_SUFFIX}"))
@@ -135,22 +134,18 @@ class LocalFileSpace:
         directory = self._root / files.directory
         for path in sorted(directory.iterdir()) if directory.is_dir() else ():
             if path.name.endswith(files.temporary_name("")):
-                path.unlink()
+                remove(path)
 
     def _remove_all(self, files: ArtifactSet) -> None:
-        directory = self._root / files.directory
-        if directory.is_dir():
-            for path in sorted(directory.iterdir()):
-                path.unlink()
-            directory.rmdir()
+        remove(self._root / files.directory)
 
     def _sync_directories(self, files: ArtifactSet) -> None:
         # A new directory is an entry in its parent: each level up to the root's own entry counts.
         directory = self._root / files.directory
         while directory != self._root.parent:
-            _sync(directory)
+            sync(directory)
             directory = directory.parent
-        _sync(directory)
+        sync(directory)
 
 
 async def _in_thread(call: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
@@ -166,26 +161,19 @@ async def _in_thread(call: Callable[P, T], *given: P.args, **named: P.kwargs) ->
         raise
 
 
-def _create(path: Path) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-
-
 def _open_at(path: Path, offset: int) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = open_file(path, 0)
     os.ftruncate(descriptor, offset)
     os.lseek(descriptor, offset, os.SEEK_SET)
     return descriptor
 
 
 def _read_at(path: Path, offset: int, size: int) -> bytes:
-    try:
-        with path.open("rb") as file:
-            file.seek(offset)
-            return file.read(size)
-    except FileNotFoundError:
+    if not is_file(path):
         return b""
+    with path.open("rb") as file:
+        file.seek(offset)
+        return file.read(size)
 
 
 def _write(descriptor: int, data: bytes) -> None:
@@ -194,16 +182,8 @@ def _write(descriptor: int, data: bytes) -> None:
         left = left[os.write(descriptor, left) :]
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _replace(temporary: Path, final: Path) -> None:
+    # A rename takes the place of anything but a directory.
+    if is_directory(final):
+        remove(final)
+    temporary.replace(final)

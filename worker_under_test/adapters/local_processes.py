@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from worker_under_test.adapters.places import is_file
 from worker_under_test.ports.processes import ProcessIdentity
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "WORKER_PROCESS_TOKEN"  # noqa: S105 - the name of a variable
 """Carries the token in a child's environment."""
+
+PLACE_VARIABLE = "WORKER_PROCESS_PLACE"
+"""Carries the child's directory: tokens are unique in one worker, and a machine may have more."""
 
 _PROC = Path("/proc")
 _ZOMBIES = frozenset("ZX")
@@ -40,6 +44,8 @@ exit "$code"
 """
 
 SHOWN_BYTES = 2000
+_CODE = re.compile(rb"[0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5]")
+_SHOWN_CODE = 8
 DYING_MS = 5000
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
@@ -49,7 +55,7 @@ class LocalProcesses:
 
     Each child has a directory, named by its token: it works there, and ``output`` and ``exit`` are
     left there. A keeper, a shell, runs the program and writes its exit code, so that the result is
-    kept whoever is alive to see it.
+    kept whoever is alive to see it. A child carries token and directory in its environment.
 
     Args:
         root: Directory of the children's directories.
@@ -71,6 +77,30 @@ class LocalProcesses:
         if not _TOKEN.fullmatch(token):
             raise ValueError(f"not a token: {token!r}")
         return self._root / token
+
+    def carriers(self, token: str) -> Iterator[ProcessIdentity]:
+        """Give every living process of this user that a child is, or that came from it.
+
+        Args:
+            token: The child's token.
+        """
+        marks = {f"{name}={value}".encode() for name, value in self._marks(token)}
+        for entry in sorted(_PROC.iterdir()):
+            if not entry.name.isdecimal():
+                continue
+            try:
+                if entry.stat().st_uid != os.getuid():
+                    continue
+                environment = (entry / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            identity = process_under(int(entry.name)) if marks.issubset(environment) else None
+            if identity is not None:
+                yield identity
+
+    def _marks(self, token: str) -> tuple[tuple[str, str], ...]:
+        place = self.directory(token).resolve()
+        return (TOKEN_VARIABLE, token), (PLACE_VARIABLE, str(place))
 
     async def prepare(self, token: str) -> None:
         """Make the directory and force it to disk."""
@@ -97,7 +127,7 @@ class LocalProcesses:
         child = subprocess.Popen(  # noqa: S603 - what to run is the command's to say
             ["/bin/sh", "-c", _KEEPER, "keeper", *argv],
             cwd=self.directory(token),
-            env={**os.environ, TOKEN_VARIABLE: token},
+            env={**os.environ, **dict(self._marks(token))},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -107,7 +137,7 @@ class LocalProcesses:
         if child.stdout is not None:
             with child.stdout as begun:
                 begun.read(1)
-        identity = _identity(child.pid)
+        identity = process_under(child.pid)
         # A child that has not been waited for keeps its entry, so it cannot be gone.
         return identity or ProcessIdentity(child.pid, 0, boot_id())
 
@@ -116,7 +146,7 @@ class LocalProcesses:
         return await asyncio.to_thread(self._find, token)
 
     def _find(self, token: str) -> ProcessIdentity | None:
-        keepers = [each for each in carriers(token) if self._is_keeper(each.pid)]
+        keepers = [each for each in self.carriers(token) if self._is_keeper(each.pid)]
         return min(keepers, key=lambda each: each.start_time, default=None)
 
     def _is_keeper(self, pid: int) -> bool:
@@ -144,20 +174,14 @@ class LocalProcesses:
             child.wait()
 
     async def result(self, token: str) -> int | None:
-        """Read the exit file; it is whole or not there."""
-        try:
-            text = await asyncio.to_thread((self.directory(token) / "exit").read_text)
-        except FileNotFoundError:
-            return None
-        return int(text) if text.isdecimal() else None
+        """Read the exit file; one that is not what a keeper leaves says nothing (REC-16)."""
+        data = await asyncio.to_thread(_end_of, self.directory(token) / "exit", _SHOWN_CODE)
+        return int(data) if _CODE.fullmatch(data) else None
 
     async def output(self, token: str) -> str:
         """Read the end of the output."""
-        try:
-            data = await asyncio.to_thread((self.directory(token) / "output").read_bytes)
-        except FileNotFoundError:
-            return ""
-        return data[-SHOWN_BYTES:].decode(errors="replace")
+        data = await asyncio.to_thread(_end_of, self.directory(token) / "output", SHOWN_BYTES)
+        return data.decode(errors="replace")
 
     async def end(self, identity: ProcessIdentity, token: str) -> bool:
         """Kill the child's session, if identity and token are both right."""
@@ -165,9 +189,9 @@ class LocalProcesses:
 
     def _end(self, identity: ProcessIdentity, token: str) -> bool:
         with _held(identity) as held:
-            if held is None or identity not in list(carriers(token)):
+            if held is None or identity not in list(self.carriers(token)):
                 return False
-            for each in carriers(token):
+            for each in self.carriers(token):
                 if each.pid != identity.pid:
                     _signal(each)
             signal.pidfd_send_signal(held, signal.SIGKILL)
@@ -189,41 +213,33 @@ def is_alive(identity: ProcessIdentity) -> bool:
     Args:
         identity: The process.
     """
-    return _identity(identity.pid) == identity
+    return process_under(identity.pid) == identity
 
 
-def _identity(pid: int) -> ProcessIdentity | None:
-    """Return the identity of a living process; a zombie is not alive."""
+def process_under(pid: int) -> ProcessIdentity | None:
+    """Return the identity of the process that has a pid now; None if none is alive.
+
+    Args:
+        pid: The pid.
+    """
     try:
         text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The name is in parentheses and may hold anything.
+    # The name is in parentheses and may hold anything. A zombie has ended.
     state, *rest = text.rpartition(")")[2].split()
     if state in _ZOMBIES:
         return None
     return ProcessIdentity(pid, int(rest[_AFTER_STATE - 1]), boot_id())
 
 
-def carriers(token: str) -> Iterator[ProcessIdentity]:
-    """Give every living process of this user whose environment has a token.
-
-    Args:
-        token: The token.
-    """
-    wanted = f"{TOKEN_VARIABLE}={token}".encode()
-    for entry in sorted(_PROC.iterdir()):
-        if not entry.name.isdecimal():
-            continue
-        try:
-            if entry.stat().st_uid != os.getuid():
-                continue
-            environment = (entry / "environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        identity = _identity(int(entry.name)) if wanted in environment else None
-        if identity is not None:
-            yield identity
+def _end_of(path: Path, most: int) -> bytes:
+    """Read the last bytes of a file; nothing, if the child put something else in its place."""
+    if not is_file(path):
+        return b""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - most))
+        return file.read(most)
 
 
 def _set(ended: asyncio.Future[None]) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.points import crash_point
+from worker_under_test.adapters.places import is_directory, is_file, open_file, remove, sync
 from worker_under_test.ports.tree_space import TREE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from worker_under_test.domain.artifact import ArtifactSet
+
+
+NO_FILE = "neither a file nor a directory"
+"""Stands for the checksum of what has none; equal to no checksum."""
 
 
 class LocalTreeSpace:
@@ -58,17 +61,16 @@ class LocalTreeSpace:
     def _publish(self, files: ArtifactSet) -> None:
         temporary, final = self._temp_path(files), self._final_path(files)
         for directory, _, _ in os.walk(temporary):
-            _sync(directory)
-        if final.exists():
-            shutil.rmtree(final)  # Not what it should be: the caller compared it.
+            sync(Path(directory))
+        remove(final)  # What stands there is not what it should be: the caller compared it.
         temporary.rename(final)
 
     def _sync_parents(self, files: ArtifactSet) -> None:
         directory = self._root / files.directory
         while directory != self._root.parent:
-            _sync(directory)
+            sync(directory)
             directory = directory.parent
-        _sync(directory)
+        sync(directory)
 
     async def find(self, files: ArtifactSet) -> dict[str, str] | None:
         """Measure the published tree."""
@@ -76,22 +78,19 @@ class LocalTreeSpace:
 
     async def discard(self, files: ArtifactSet) -> None:
         """Remove the set's directory with all that is in it."""
-        directory = self._root / files.directory
-        if directory.exists():
-            await asyncio.to_thread(shutil.rmtree, directory)
+        await asyncio.to_thread(remove, self._root / files.directory)
 
 
 def _read(path: Path, most: int) -> bytes | None:
-    try:
-        with path.open("rb") as file:
-            return file.read(most)
-    except FileNotFoundError:
+    # Whoever put it there may have used a link; a pipe or a device is no input.
+    if not path.is_file():
         return None
+    with path.open("rb") as file:
+        return file.read(most)
 
 
 def _make_empty(path: Path) -> None:
-    if path.exists():
-        shutil.rmtree(path)
+    remove(path)
     path.mkdir(parents=True)
 
 
@@ -99,28 +98,19 @@ def _add(path: Path, data: bytes | None) -> None:
     if data is None:
         path.mkdir(parents=True, exist_ok=True)
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(path, flags, 0o644), "wb") as file:  # noqa: PTH123 - flags of its own
+    with open(open_file(path, os.O_EXCL), "wb") as file:  # noqa: PTH123 - flags of its own
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
 
 
 def _measure(root: Path) -> dict[str, str] | None:
-    if not root.is_dir():
+    if not is_directory(root):
         return None
-    return {
-        path.relative_to(root).as_posix(): ""
-        if path.is_dir()
-        else hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(root.rglob("*"))
-    }
+    return {path.relative_to(root).as_posix(): _sum(path) for path in sorted(root.rglob("*"))}
 
 
-def _sync(directory: Path | str) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _sum(path: Path) -> str:
+    if is_directory(path):
+        return ""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if is_file(path) else NO_FILE

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 30.0
-_SERVER_ERROR = 500
+_BAD_REQUEST, _SERVER_ERROR = 400, 500
 NOT_IMPLEMENTED = 501
 
 
@@ -41,6 +41,7 @@ class Asking:
         *,
         body: JsonObject | None = None,
         headers: Mapping[str, str] | None = None,
+        whole_up_to: int | None = None,
     ) -> Reply:
         """Make a request until the service answers it.
 
@@ -49,6 +50,7 @@ class Asking:
             path: Path and query.
             body: Sent as JSON, if given.
             headers: Sent as they are.
+            whole_up_to: If given, a body of no more bytes than this that was cut is no answer.
 
         Returns:
             An answer: a reply whose status does not say that the service itself failed.
@@ -60,10 +62,16 @@ class Asking:
             except DeliveryError:
                 pass
             else:
-                if not failed_itself(reply):
+                cut = whole_up_to is not None and not reply.whole and len(reply.body) <= whole_up_to
+                if not failed_itself(reply) and not cut:
                     return reply
             await self._clock.sleep(wait_s)
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+
+
+def refused(reply: Reply) -> bool:
+    """Tell whether the service says that it did not do it; any other answer may mean anything."""
+    return _BAD_REQUEST <= reply.status < _SERVER_ERROR or reply.status == NOT_IMPLEMENTED
 
 
 def failed_itself(reply: Reply) -> bool:

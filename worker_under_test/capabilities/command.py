@@ -8,9 +8,9 @@ start time and boot.
 The window: between the saved token and the saved identity the child may or may not have been
 started. A restart looks for a living process with the token, then for the exit code that the child
 leaves in a file. A child that is found is waited for. If there is neither, the child was killed or
-never began: only where its directory, which is made before, is missing too is it known that there
-was none, and it is started; else the attempt is UNKNOWN. That nothing of it runs in this process
-proves nothing (PRC-02).
+never began: only where no identity is saved, and its directory, which is made before, is missing
+too, is it known that there was none, and it is started; else the attempt is UNKNOWN. That nothing
+of it runs in this process proves nothing (PRC-02), nor does a process under the saved pid (PRC-03).
 
 A cancel ends the child, if it is proved to be ours; what it did before is not undone.
 """
@@ -148,10 +148,12 @@ class RunCommand:
         argv: list[str],
     ) -> ProcessIdentity | None:
         crash_point("process.find.before", command=command.command_id)
-        if not await self._processes.prepared(token):
-            return await self._start(command, reporter, token, argv)
-        identity = await self._processes.find(token)
-        if identity is not None and identity_of(reporter.checkpoint) != identity:
+        saved, identity = identity_of(reporter.checkpoint), await self._processes.find(token)
+        if identity is None:
+            # One whose identity is saved was started, whatever it did to its directory.
+            if saved is None and not await self._processes.prepared(token):
+                return await self._start(command, reporter, token, argv)
+        elif identity != saved:
             await self._save_identity(command, reporter, token, identity)
         return identity
 
@@ -174,7 +176,14 @@ def _argv(command: WorkCommand) -> list[str]:
     argv = command.payload.get("argv")
     if not isinstance(argv, list) or not 1 <= len(argv) <= MAX_ARGUMENTS:
         raise DomainError(Kind.INVALID, f"argv is not a list of 1 to {MAX_ARGUMENTS} texts")
-    read = [each for each in argv if isinstance(each, str) and "\0" not in each]
+    read = [each for each in argv if isinstance(each, str) and _is_argument(each)]
     if len(read) < len(argv) or not read[0]:
         raise DomainError(Kind.INVALID, "argv holds something that is no argument")
     return read
+
+
+def _is_argument(text: str) -> bool:
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:  # It holds half of a surrogate pair.
+        return False

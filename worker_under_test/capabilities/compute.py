@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 MAX_ROUNDS = 1_000_000
 """Most rounds of one command; about half a second of work."""
 
+MAX_SOURCE_BYTES = 8 << 20
+"""Largest source."""
+
 _OK = 200
 
 
@@ -96,12 +99,12 @@ class Compute:
         if not isinstance(source, str) or seed is not None:
             raise DomainError(Kind.INVALID, "seed is not a text, nor is source alone")
         path = f"/files/{quote(source, safe='')}"
-        while True:
-            reply = await self._asking.until_answered("GET", path)
-            if reply.status != _OK:
-                raise DomainError(Kind.NOT_FOUND, f"no source {source!r}: status {reply.status}")
-            if reply.whole:
-                return reply.body, hashlib.sha256(reply.body).hexdigest()
+        reply = await self._asking.until_answered("GET", path, whole_up_to=MAX_SOURCE_BYTES)
+        if reply.status != _OK:
+            raise DomainError(Kind.NOT_FOUND, f"no source {source!r}: status {reply.status}")
+        if len(reply.body) > MAX_SOURCE_BYTES:
+            raise DomainError(Kind.INVALID, f"source {source!r} is too large")
+        return reply.body, hashlib.sha256(reply.body).hexdigest()
 
 
 def _hashed(value: bytes, rounds: int) -> bytes:

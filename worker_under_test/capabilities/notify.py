@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.points import crash_point
-from worker_under_test.capabilities.asking import Asking, failed_itself
+from worker_under_test.capabilities.asking import Asking, failed_itself, refused
 from worker_under_test.domain.errors import DeliveryError, DomainError, Kind
 from worker_under_test.domain.event import AttemptEvent, EventKind
 from worker_under_test.domain.progress import Progress
@@ -88,6 +88,8 @@ class Notify:
             return _unknown(key, "no answer came, and a receiver without keys cannot be asked")
         if reply.status in (_OK, _ACCEPTED):
             return AttemptEvent(EventKind.SUCCEEDED, {"key": key})
+        if not refused(reply):
+            return _unknown(key, f"status {reply.status} does not say whether it was taken")
         reason = f"the receiver refused it with status {reply.status}"
         return AttemptEvent(EventKind.FAILED, {"key": key, "reason": reason})
 

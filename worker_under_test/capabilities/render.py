@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from harness.points import crash_point
-from worker_under_test.capabilities.asking import FIRST_WAIT_S, Asking, failed_itself
+from worker_under_test.capabilities.asking import FIRST_WAIT_S, Asking, refused
 from worker_under_test.domain.errors import DeliveryError, DomainError, Kind
 from worker_under_test.domain.event import AttemptEvent, EventKind
 from worker_under_test.domain.progress import Progress
@@ -206,10 +206,10 @@ class Render:
         except DeliveryError:
             return None
         crash_point("render.create.after", command=command.command_id)
-        if failed_itself(reply):
-            return None
-        if reply.status not in (_OK, _CREATED):
+        if refused(reply):
             raise RefusedError(f"the service refused the job with status {reply.status}")
+        if reply.status not in (_OK, _CREATED):
+            return None
         try:
             job_id = reply.to_json().get("job_id")
         except DomainError:

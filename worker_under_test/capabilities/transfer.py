@@ -49,7 +49,11 @@ MARKS = 16
 """How many offsets are kept in the evidence, the latest."""
 
 _OK, _PARTIAL, _UNSATISFIABLE = 200, 206, 416
-_CONTENT_RANGE = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+)")
+_CONTENT_RANGE = re.compile(r"bytes (?:([0-9]{1,18})-[0-9]{1,18}|\*)/([0-9]{1,18})")
+_LENGTH = re.compile(r"[0-9]{1,18}")
+
+USELESS = 10
+"""How many answers in a row may bring nothing, though they came whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +169,7 @@ class Transfer:
         reporter: ProgressReporter,
     ) -> Transferred:
         got, summed = await self._verified(files, name, replace(got, sha256=""))
+        useless = 0
         while got.offset != got.size:
             crash_point("transfer.request.before", command=command.command_id)
             reply = await self._asking.until_answered(
@@ -175,8 +180,18 @@ class Transfer:
             if got.offset < was.offset or not was.etag:
                 summed = hashlib.sha256()
             if not data and got.size != 0:
+                useless += reply.whole
+                if useless == USELESS:
+                    raise DomainError(
+                        Kind.INTERNAL, f"the file server gave no piece in {USELESS} answers"
+                    )
                 await self._clock.sleep(FIRST_WAIT_S)
                 continue
+            useless = 0
+            if got.offset + len(data) > got.size:
+                raise DomainError(
+                    Kind.INTERNAL, "the file server gave more than the source has, as it says"
+                )
             await self._files.extend_temp(files, name, got.offset, data)
             summed.update(data)
             mark = (got.offset + len(data), summed.hexdigest())
@@ -225,7 +240,7 @@ def _taken(got: Transferred, reply: Reply) -> tuple[Transferred, bytes]:
     found = _CONTENT_RANGE.fullmatch(reply.headers.get("content-range", ""))
     if reply.status == _OK and etag.startswith('"'):
         length = reply.headers.get("content-length", "")
-        if not length.isdecimal():
+        if not _LENGTH.fullmatch(length):
             raise DomainError(Kind.INTERNAL, "the file server does not tell the size of the source")
         return Transferred(etag, int(length)), reply.body
     if reply.status == _PARTIAL and found and etag.startswith('"'):

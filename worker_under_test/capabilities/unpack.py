@@ -127,12 +127,12 @@ class Unpack:
         raise DomainError(Kind.INVALID, "neither archive nor input is a text")
 
     async def _fetched(self, name: str) -> bytes:
-        while True:
-            reply = await self._asking.until_answered("GET", f"/files/{quote(name, safe='')}")
-            if reply.status != _OK:
-                raise DomainError(Kind.NOT_FOUND, f"no archive {name!r}: status {reply.status}")
-            if reply.whole or len(reply.body) > self._limits.archive_bytes:
-                return reply.body
+        reply = await self._asking.until_answered(
+            "GET", f"/files/{quote(name, safe='')}", whole_up_to=self._limits.archive_bytes
+        )
+        if reply.status != _OK:
+            raise DomainError(Kind.NOT_FOUND, f"no archive {name!r}: status {reply.status}")
+        return reply.body
 
 
 def _must_be_the_same(identity: str, checkpoint: Checkpoint | None) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from worker_under_test.domain.errors import DomainError, Kind
-from worker_under_test.domain.json_value import JsonValue, parse_object
+from worker_under_test.domain.json_value import JsonValue, canonical, parse_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,14 +37,17 @@ class Reply:
         """Read the body as a JSON object.
 
         Raises:
-            DomainError: Of kind internal, if it is not a whole one.
+            DomainError: Of kind internal, if it is not a whole one, or holds what cannot be written
+                again: what it says could be saved nowhere.
         """
         if not self.whole:
             raise DomainError(Kind.INTERNAL, "the reply was cut")
         try:
-            return parse_object(self.body.decode())
+            read = parse_object(self.body.decode())
+            canonical(read)
         except ValueError as error:
             raise DomainError(Kind.INTERNAL, "the reply is not a JSON object") from error
+        return read
 
 
 class Remote(Protocol):

@@ -3,129 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import subprocess
 from contextlib import suppress
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from process_lives import DEADLINE_S, TOKEN, Lines, execute, let_go, life, reap, started
 
+import harness.points
 from worker_under_test.adapters.local_processes import (
-    TOKEN_VARIABLE,
     LocalProcesses,
-    boot_id,
-    is_alive,
 )
 from worker_under_test.capabilities.command import RunCommand
 from worker_under_test.domain.command import Command
 from worker_under_test.domain.event import EventKind
 from worker_under_test.domain.progress import Checkpoint
 from worker_under_test.domain.recovery import Decision
-from worker_under_test.ports.processes import ProcessIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from worker_under_test.domain.event import AttemptEvent
     from worker_under_test.domain.json_value import JsonObject
-    from worker_under_test.domain.progress import Progress
-
-WAITING = ["/bin/sh", "-c", "echo >begun; read _ <../go; echo >>ran; exit 7"]
-"""Waits at a pipe with a name, which `let_go` writes to."""
-TOKEN = "command-attempt-1"
-DEADLINE_S = 30.0
-
-
-class Lines:
-    """A `ProgressReporter` that keeps the last checkpoint."""
-
-    attempt_id = "attempt-1"
-    cancelled = False
-
-    def __init__(self, evidence: JsonObject | None = None) -> None:
-        self.checkpoint = None if evidence is None else Checkpoint(1, {}, evidence)
-        self.identified = asyncio.Event()
-        if evidence and "pid" in evidence:
-            self.identified.set()
-
-    async def __call__(self, progress: Progress, evidence: JsonObject | None = None) -> None:
-        """Keep a report."""
-        self.checkpoint = Checkpoint(2, progress.to_json(), evidence or {})
-        if "pid" in self.checkpoint.evidence:
-            self.identified.set()
-
-    async def has_identity(self) -> None:
-        """Wait until the child's identity is saved."""
-        async with asyncio.timeout(DEADLINE_S):
-            await self.identified.wait()
-
-
-class Watched(LocalProcesses):
-    """Processes that say when somebody waits for a child."""
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(root)
-        self.waiting = asyncio.Event()
-
-    async def wait(self, identity: ProcessIdentity) -> None:
-        """Say so, and wait."""
-        self.waiting.set()
-        await super().wait(identity)
-
-
-LIVES: list[Watched] = []
-GATES: list[int] = []
 
 
 @pytest.fixture(autouse=True)
 def _reap() -> Iterator[None]:
-    """Kill and reap what the lives of a test started: here they are all children of one process."""
+    """Leave no child behind."""
     yield
-    for life in LIVES:
-        for child in life._children.values():
-            with suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-    LIVES.clear()
-    for gate in GATES:
-        os.close(gate)
-    GATES.clear()
-
-
-def life(root: Path) -> Watched:
-    """Return the processes of another life of the worker."""
-    with suppress(FileExistsError):
-        os.mkfifo(root / "go")
-    LIVES.append(Watched(root))
-    return LIVES[-1]
-
-
-async def execute(root: Path, lines: Lines) -> AttemptEvent | None:
-    """Execute the waiting child's command, with what an earlier life saved."""
-    return await execute_in(life(root), lines)
-
-
-async def execute_in(processes: Watched, lines: Lines) -> AttemptEvent | None:
-    """Execute the waiting child's command in this life."""
-    payload: JsonObject = {"argv": list(WAITING)}
-    return await RunCommand(processes).execute(Command("p1", "command", 1, payload), lines)
-
-
-async def started(root: Path, argv: list[str] = WAITING) -> ProcessIdentity:
-    """Start a child as an earlier life would have."""
-    earlier = life(root)
-    await earlier.prepare(TOKEN)
-    return await earlier.spawn(TOKEN, argv)
-
-
-def let_go(root: Path) -> None:
-    """Let the waiting child end, and any other that should not be there."""
-    # Kept open, for what is written waits only as long as somebody has the pipe open.
-    GATES.append(os.open(root / "go", os.O_RDWR))
-    os.write(GATES[-1], b"\n" * 9)
+    reap()
 
 
 @pytest.mark.parametrize("saved", [True, False])
@@ -203,64 +109,26 @@ def test_a_child_that_may_have_been_started_is_not_started(tmp_path: Path) -> No
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(
-    "other",
-    [{"start_time": 1}, {"boot_id": "another"}, {"pid": 1}],
-)
-def test_another_process_under_the_pid_is_neither_waited_for_nor_ended(
-    tmp_path: Path, other: dict[str, object]
+def _set_at(wanted: str, event: asyncio.Event, label: str, _context: dict[str, object]) -> None:
+    if label == wanted:
+        event.set()
+
+
+def test_a_worker_that_ends_leaves_its_child_and_a_cancel_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PRC-03, PRC-06, PRC-07, CP-H4: a pid alone means nothing, nor does one of another boot."""
-
-    async def run() -> None:
-        child = await started(tmp_path)
-        processes = life(tmp_path)
-        wrong = replace(child, **other)  # type: ignore[arg-type]
-        assert not is_alive(wrong)
-        async with asyncio.timeout(DEADLINE_S):
-            await processes.wait(wrong)
-        assert not await processes.end(wrong, TOKEN)
-        assert is_alive(child)
-        assert await processes.end(child, TOKEN)
-        await processes.wait(child)
-        assert not is_alive(child)
-
-    asyncio.run(run())
-
-
-def test_a_foreign_process_with_the_same_command_line_is_not_ours(tmp_path: Path) -> None:
-    """PRC-07: without the token it is not found, and not ended though it is named."""
-    environment = {k: v for k, v in os.environ.items() if k != TOKEN_VARIABLE}
-    # `cat` ends with the pipe to it, and so with this test, whatever becomes of the test.
-    with subprocess.Popen(["cat"], env=environment, stdin=subprocess.PIPE) as foreign:
-        stat = Path(f"/proc/{foreign.pid}/stat").read_text(encoding="ascii")
-        start_time = int(stat.rpartition(")")[2].split()[19])
-        identity = ProcessIdentity(foreign.pid, start_time, boot_id())
-
-        async def run() -> None:
-            processes = life(tmp_path)
-            assert await processes.find(TOKEN) is None
-            assert is_alive(identity)
-            assert not await processes.end(identity, TOKEN)
-            assert is_alive(identity)
-
-        try:
-            asyncio.run(run())
-        finally:
-            foreign.kill()
-
-
-def test_a_worker_that_ends_leaves_its_child_and_a_cancel_ends_it(tmp_path: Path) -> None:
     """PRC-02, CAP-10, ADM-06: and neither waits for the child."""
 
     async def run() -> None:
         for cancelled in (False, True):
             lines = Lines({"token": TOKEN} if cancelled else None)
             lines.cancelled = cancelled
-            processes = life(tmp_path)
-            going = asyncio.create_task(execute_in(processes, lines))
+            waits = asyncio.Event()
+            hook = partial(_set_at, "process.wait.before", waits)
+            monkeypatch.setattr(harness.points, "_hook", hook)
+            going = asyncio.create_task(execute(tmp_path, lines))
             async with asyncio.timeout(DEADLINE_S):
-                await processes.waiting.wait()
+                await waits.wait()
             going.cancel()
             async with asyncio.timeout(DEADLINE_S):
                 with suppress(asyncio.CancelledError):

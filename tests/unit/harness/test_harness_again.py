@@ -120,8 +120,11 @@ def _pipe(path: Path) -> None:
 
 
 def _socket(path: Path) -> None:
+    # By a descriptor, for the path of a socket takes 107 bytes.
+    folder = os.open(path.parent, os.O_PATH)
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(path))
+        listening.bind(f"/proc/self/fd/{folder}/{path.name}")
+    os.close(folder)
 
 
 def _second_name(path: Path) -> None:

@@ -21,12 +21,12 @@ from harness.oracles.checkpoints import CheckpointsAdvance
 from harness.oracles.commands import CommandsEnd, FreshGoesThrough
 from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice, read_ledger
 from harness.oracles.oracle import Answer, Finding, broken_if
-from harness.oracles.processes import NoSurvivors
+from harness.oracles.processes import NoSurvivors, StrangersLeftAlone
 from harness.oracles.recovery import DecisionsRight, RestartChangesNothing
 from harness.world.ledger import EffectLedger
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from harness.workload import Command
@@ -401,6 +401,43 @@ def test_survivors(scene: Scene) -> None:
     assert NoSurvivors().check(scene.evidence()) == broken(
         "still running: 7 sleep", "still running: 8 python"
     )
+
+
+def test_strangers_do_not_count_as_survivors(scene: Scene) -> None:
+    """PRC-07: what is not the worker's may live on; by its name alone, not by what it holds."""
+    oracle = NoSurvivors(strangers="stranger:")
+    scene.survivors = ("'sh': stranger:a -c x",)
+    assert oracle.check(scene.evidence()) == HOLDS
+    scene.survivors = ("'sh': sh -c stranger:a",)
+    assert oracle.check(scene.evidence()) == broken("still running: 'sh': sh -c stranger:a")
+
+
+def of_kind(kind: str) -> Callable[[Path], tuple[str, ...]]:
+    """Return a reader of the keys of effects of a kind."""
+    return lambda world_dir: tuple(e.key for e in read_ledger(world_dir) if e.kind == kind)
+
+
+@pytest.mark.parametrize(
+    ("went_on", "alive", "found"),
+    [
+        ((), ("b", "ab", "c"), ()),
+        ((), ("ab", "c"), ("'b' was ended",)),
+        (("c",), ("ab", "b"), ("'c' was taken for a process of the worker",)),
+        (("c",), ("ab",), ("'b' was ended", "'c' was taken for a process of the worker")),
+    ],
+)
+def test_a_stranger_that_is_waited_for_or_ended_is_found(
+    scene: Scene, went_on: tuple[str, ...], alive: tuple[str, ...], found: tuple[str, ...]
+) -> None:
+    """PRC-03, PRC-07: by its own record, and by its absence."""
+    ledger = EffectLedger(scene.final.world_dir)
+    for key in ("b", "ab", "c"):
+        ledger.record("there", key)
+    for key in went_on:
+        ledger.record("went_on", key)
+    scene.survivors = tuple(f"'sh': {key} -c x" for key in alive)
+    oracle = StrangersLeftAlone(of_kind("there"), of_kind("went_on"))
+    assert oracle.check(scene.evidence()).evidence == found
 
 
 def test_the_ledger_keeps_what_was_recorded(tmp_path: Path) -> None:

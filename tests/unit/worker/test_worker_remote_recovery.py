@@ -6,9 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+from malformed_doubles import NoTime, Saving
 from network_doubles import FakeRemote
 from planned_faults import network_failure
-from test_worker_malformed_outside import JOB, JOBS, RENDER, NoTime, Saving
+from test_worker_malformed_services import JOB, JOBS, RENDER
 
 from worker_under_test.capabilities.compute import Compute
 from worker_under_test.capabilities.notify import Notify

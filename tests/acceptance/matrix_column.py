@@ -1,0 +1,152 @@
+"""A lane for the cells of one column: kills a worker, and says what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from matrix_kinds import Cell, Kind, effects_of, losing_replies, steps_again
+
+from harness.durable import opened
+from harness.lane import Lane
+from harness.result import Verdict
+from harness.schedule import parse
+from harness.workspace import default_root
+from harness.world.facts import ENDING_KINDS, read_facts
+from scenarios.reference_books import DATABASE, read_books
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.rig import Halt
+    from harness.workload import Command
+
+_UNSCOPED = ("store.", "backoff.", "recovery.scan.")
+_BY_RUN = ("step.", "steps.", "snapshot.", "gate.")
+
+
+@dataclass(frozen=True)
+class CameTo:
+    """What came of the kills.
+
+    Attributes:
+        durable: What is durable of the command at the last kill.
+        decisions: What each restart decided about it.
+        cell: What it came to.
+    """
+
+    durable: str
+    decisions: frozenset[str]
+    cell: Cell
+
+
+class Column:
+    """A lane that is warmed for the worker of one kind.
+
+    Args:
+        name: Name of the kind.
+        kind: The kind.
+    """
+
+    def __init__(self, name: str, kind: Kind) -> None:
+        self._command_id = kind.command.command_id
+        self._name = f"matrix-{name.replace(' ', '-')}"
+        self._lane = Lane(default_root())
+        self._lane.call("prepare", kind.scenario(self._name))
+        self._lane.call("prepare", losing_replies(f"{self._name}-lossy", kind))
+        self._worker_dir: Path
+        self._world_dir: Path
+
+    def stop(self) -> None:
+        """End the lane."""
+        self._lane.stop()
+
+    def open(self, *, lossy: bool = False) -> None:
+        """Begin a cell.
+
+        Args:
+            lossy: Whether replies are lost; see `losing_replies`.
+        """
+        name = f"{self._name}-lossy" if lossy else self._name
+        opened = self._lane.call("open", name, 0)
+        self._worker_dir, self._world_dir = cast("tuple[Path, Path]", opened)
+
+    def close(self) -> None:
+        """End a cell."""
+        self._lane.call("close")
+
+    def kill_at(self, label: str) -> None:
+        """Start a life and kill it at its first hit of a label that is about the command."""
+        (moment,) = parse(f"{label}{self._scope(label)}=kill").moments
+        number = self._lane.call("verb", "start", "same")
+        halt = cast("Halt", self._lane.call("verb", "run_until", number, moment))
+        assert halt.hit is not None, f"{label} was not reached"
+        assert halt.hit.label == label
+        self._lane.call("verb", "kill", number)
+
+    def _scope(self, label: str) -> str:
+        if label.startswith(_UNSCOPED):
+            return ""
+        if label.startswith("order."):
+            return "[order=control.drain]"
+        return f"[{'run' if label.startswith(_BY_RUN) else 'command'}={self._command_id}]"
+
+    def offer(self, command: Command) -> None:
+        """Offer one more command."""
+        self._lane.call("verb", "offer", command)
+
+    def settle(self) -> None:
+        """Let a life become quiet."""
+        self._lane.call("settle")
+
+    def finish(self) -> CameTo:
+        """Let the worker recover, have everything checked, and say what came of it."""
+        durable = self.durable()
+        self.settle()
+        books, facts = read_books(self._worker_dir), read_facts(self._world_dir)
+        attempts = {row.attempt_id for row in books.attempts if row.command_id == self._command_id}
+        (end,) = (
+            e.kind
+            for e in facts.events
+            if e.kind in ENDING_KINDS and e.command_id == self._command_id
+        )
+        effects = effects_of(self._command_id, self._world_dir)
+        again = steps_again(self._command_id, self._world_dir)
+        verdict, violations, note = cast("tuple[Verdict, object, str]", self._lane.call("check"))
+        assert verdict is Verdict.HELD, (violations, note)
+        decisions = [row.decision for row in books.decisions if row.attempt_id in attempts]
+        last = decisions[-1] if decisions else ""
+        return CameTo(durable, frozenset(decisions), Cell(last, end, effects, again))
+
+    def durable(self) -> str:
+        """Say what worker and coordinator durably have of the command."""
+        books = read_books(self._worker_dir)
+        states = [row.state for row in books.attempts if row.command_id == self._command_id]
+        if not states:
+            return "none"
+        reported = [row.reported for row in books.outbox if row.command_id == self._command_id]
+        if not reported:
+            return "pending" if states == ["PENDING"] else "begun"
+        known = [e for e in read_facts(self._world_dir).events if e.command_id == self._command_id]
+        if reported == [True]:
+            return "reported"
+        return "known to the server" if known else "unsent"
+
+    def draining(self) -> bool:
+        """Read whether the worker durably drains; nothing is alive."""
+        with opened(self._worker_dir / DATABASE) as database:
+            return bool(database.execute("SELECT draining FROM directives").fetchone()[0])
+
+    def acknowledged(self, command_id: str) -> bool:
+        """Tell whether the coordinator heard that a command is accepted."""
+        return command_id in {ack.command_id for ack in read_facts(self._world_dir).acks}
+
+    def ends(self, command_id: str) -> int:
+        """Count the events that ended a command."""
+        events = read_facts(self._world_dir).events
+        return sum(e.command_id == command_id and e.kind in ENDING_KINDS for e in events)
+
+    def refusals(self, command_id: str) -> list[str]:
+        """Return the reasons for which a command was refused."""
+        refusals = read_facts(self._world_dir).refusals
+        return [each.reason for each in refusals if each.command_id == command_id]

@@ -1,0 +1,74 @@
+"""What befalls children in scenarios: it happens, and to nobody else's children."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.experiment import Experiment
+from harness.oracles.effects import read_ledger
+from harness.result import Verdict
+from harness.world.facts import ENDING_KINDS, read_facts
+from scenarios.commands import COMMAND_KILLED, COMMAND_PID_REUSED
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.scenario import Scenario
+
+
+def ends(world_dir: Path) -> list[tuple[str, str]]:
+    """Return how each command but the fresh one ended."""
+    events = read_facts(world_dir).events
+    return [
+        (e.command_id, e.kind) for e in events if e.kind in ENDING_KINDS and e.command_id != "fresh"
+    ]
+
+
+def effects(world_dir: Path) -> list[tuple[str, str]]:
+    """Return the effects of children and strangers."""
+    return [(e.kind, e.key) for e in read_ledger(world_dir) if e.kind != "command_end"]
+
+
+def struck(experiment: Experiment) -> None:
+    """Kill the first life when the identity of its child is saved."""
+    life = experiment.start()
+    life.run_until("process.wait.before")
+    life.kill()
+
+
+@pytest.mark.parametrize(
+    ("scenario", "end", "left"),
+    [
+        (COMMAND_KILLED, "unknown", [("process", "p1")]),
+        (
+            COMMAND_PID_REUSED,
+            "succeeded",
+            [("process", "p1"), ("process_end", "p1"), ("stranger", "p1")],
+        ),
+    ],
+    ids=["killed", "pid reused"],
+)
+def test_what_befalls_a_child_while_the_worker_is_down(
+    scenario: Scenario, end: str, left: list[tuple[str, str]]
+) -> None:
+    """PRC-03, PRC-05, CP-H3, CP-H4: killed, or ended with its pid another's; judged by what is."""
+    with Experiment(scenario) as x:
+        struck(x)
+        x.settle()
+        assert effects(x.world_dir) == left
+        assert ends(x.world_dir) == [("p1", end)]
+        assert x.check().verdict is Verdict.HELD
+
+
+def test_experiments_at_once_leave_each_other_s_children_alone() -> None:
+    """HAR-04, PRC-07: with one seed their attempts, and so their tokens, have the same names."""
+    with Experiment(COMMAND_KILLED) as one, Experiment(COMMAND_PID_REUSED) as other:
+        struck(one)
+        struck(other)
+        one.settle()
+        assert ends(one.world_dir) == [("p1", "unknown")]
+        assert effects(other.world_dir) == [("process", "p1")]
+        other.settle()
+        assert ends(other.world_dir) == [("p1", "succeeded")]
