@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
 import subprocess
+import uuid
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +15,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from worker_under_test.adapters import local_processes
 from worker_under_test.adapters.local_processes import (
     TOKEN_VARIABLE,
     LocalProcesses,
     boot_id,
+    carriers,
     is_alive,
 )
 from worker_under_test.capabilities.command import RunCommand
@@ -35,14 +39,16 @@ if TYPE_CHECKING:
 
 WAITING = ["/bin/sh", "-c", "echo >begun; read _ <../go; echo >>ran; exit 7"]
 """Waits at a pipe with a name, which `let_go` writes to."""
-TOKEN = "command-attempt-1"
+ATTEMPT = f"attempt-{uuid.uuid4().hex}"
+TOKEN = f"command-{ATTEMPT}"
+"""Its own in every test process: children are looked for on the whole machine."""
 DEADLINE_S = 30.0
 
 
 class Lines:
     """A `ProgressReporter` that keeps the last checkpoint."""
 
-    attempt_id = "attempt-1"
+    attempt_id = ATTEMPT
     cancelled = False
 
     def __init__(self, evidence: JsonObject | None = None) -> None:
@@ -269,6 +275,43 @@ def test_a_worker_that_ends_leaves_its_child_and_a_cancel_ends_it(tmp_path: Path
             assert (found is None) == cancelled
 
     asyncio.run(run())
+
+
+def test_what_a_child_starts_while_it_is_ended_ends_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ADM-06, PRC-07: after a look that missed it there is another one, until nobody is left."""
+    forks = "echo >../told; read _ <../go; cat <../held & echo >../told; wait"
+    looks = 0
+
+    def tells() -> None:
+        assert select.select([told], [], [], DEADLINE_S)[0], "the child says nothing"
+        os.read(told, 1)
+
+    def look(token: str) -> Iterator[ProcessIdentity]:
+        nonlocal looks
+        found = list(carriers(token))
+        looks += 1
+        if looks == 2:
+            let_go(tmp_path)
+            tells()
+        yield from found
+
+    async def run() -> None:
+        processes = life(tmp_path)
+        await processes.prepare(TOKEN)
+        child = await processes.spawn(TOKEN, ["/bin/sh", "-c", forks])
+        tells()
+        monkeypatch.setattr(local_processes, "carriers", look)
+        assert await processes.end(child, TOKEN)
+
+    for name in ("told", "held"):
+        os.mkfifo(tmp_path / name)
+    told = os.open(tmp_path / "told", os.O_RDWR)
+    GATES.append(told)
+    asyncio.run(run())
+    assert looks >= 2
+    assert list(carriers(TOKEN)) == []
 
 
 @pytest.mark.parametrize(
