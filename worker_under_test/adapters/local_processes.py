@@ -8,6 +8,7 @@ import re
 import select
 import signal
 import subprocess
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,7 +47,7 @@ exit "$code"
 SHOWN_BYTES = 2000
 _CODE = re.compile(rb"[0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5]")
 _SHOWN_CODE = 8
-DYING_MS = 5000
+DYING_S = 5.0
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 
@@ -147,7 +148,8 @@ class LocalProcesses:
 
     def _find(self, token: str) -> ProcessIdentity | None:
         keepers = [each for each in self.carriers(token) if self._is_keeper(each.pid)]
-        return min(keepers, key=lambda each: each.start_time, default=None)
+        # The oldest: until it runs the program, what a keeper forks looks like one.
+        return min(keepers, key=lambda each: (each.start_time, each.pid), default=None)
 
     def _is_keeper(self, pid: int) -> bool:
         # The program carries the token as well, for its keeper's environment is its own.
@@ -191,15 +193,17 @@ class LocalProcesses:
         with _held(identity) as held:
             if held is None or identity not in list(self.carriers(token)):
                 return False
-            for each in self.carriers(token):
-                if each.pid != identity.pid:
-                    _signal(each)
-            signal.pidfd_send_signal(held, signal.SIGKILL)
-            # It is over when this returns; nothing can hold a killed process up for long.
-            poll = select.poll()
-            poll.register(held, select.POLLIN)
-            poll.poll(DYING_MS)
-            return True
+            # The keeper first: it starts nothing more, and notes no exit code of a killed program.
+            _kill(held)
+        # What was started while we looked was not seen, so whoever carries the token is looked for
+        # until there is nobody. It is over when this returns; a killed process dies soon.
+        deadline = time.monotonic() + DYING_S
+        while (left := list(self.carriers(token))) and time.monotonic() < deadline:
+            for each in left:
+                with _held(each) as held:
+                    if held is not None:
+                        _kill(held)
+        return True
 
 
 def boot_id() -> str:
@@ -264,7 +268,9 @@ def _held(identity: ProcessIdentity) -> Iterator[int | None]:
         os.close(held)
 
 
-def _signal(identity: ProcessIdentity) -> None:
-    with _held(identity) as held:
-        if held is not None:
-            signal.pidfd_send_signal(held, signal.SIGKILL)
+def _kill(held: int) -> None:
+    """Kill a process by its pidfd, and wait for its death."""
+    signal.pidfd_send_signal(held, signal.SIGKILL)
+    poll = select.poll()
+    poll.register(held, select.POLLIN)
+    poll.poll(DYING_S * 1000)

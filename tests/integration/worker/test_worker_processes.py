@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import select
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from process_lives import DEADLINE_S, TOKEN, Lines, execute, let_go, life, reap, started
+from process_lives import DEADLINE_S, GATES, TOKEN, Lines, execute, let_go, life, reap, started
 
 import harness.points
 from worker_under_test.adapters.local_processes import (
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from worker_under_test.domain.json_value import JsonObject
+    from worker_under_test.ports.processes import ProcessIdentity
 
 
 @pytest.fixture(autouse=True)
@@ -137,6 +140,44 @@ def test_a_worker_that_ends_leaves_its_child_and_a_cancel_ends_it(
             assert (found is None) == cancelled
 
     asyncio.run(run())
+
+
+def test_what_a_child_starts_while_it_is_ended_ends_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ADM-06, PRC-07: after a look that missed it there is another one, until nobody is left."""
+    forks = "echo >../told; read _ <../go; cat <../held & echo >../told; wait"
+    looks = 0
+    carriers = LocalProcesses.carriers
+
+    def tells() -> None:
+        assert select.select([told], [], [], DEADLINE_S)[0], "the child says nothing"
+        os.read(told, 1)
+
+    def look(processes: LocalProcesses, token: str) -> Iterator[ProcessIdentity]:
+        nonlocal looks
+        found = list(carriers(processes, token))
+        looks += 1
+        if looks == 2:
+            let_go(tmp_path)
+            tells()
+        yield from found
+
+    processes = life(tmp_path)
+
+    async def run() -> None:
+        child = await started(tmp_path, ["/bin/sh", "-c", forks])
+        tells()
+        monkeypatch.setattr(LocalProcesses, "carriers", look)
+        assert await processes.end(child, TOKEN)
+
+    for name in ("told", "held"):
+        os.mkfifo(tmp_path / name)
+    told = os.open(tmp_path / "told", os.O_RDWR)
+    GATES.append(told)
+    asyncio.run(run())
+    assert looks >= 2
+    assert list(carriers(processes, TOKEN)) == []
 
 
 @pytest.mark.parametrize(
