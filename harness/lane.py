@@ -187,18 +187,22 @@ def serve(connection: Connection, root: Path, cpu: int | None) -> None:
     tempfile.tempdir = str(scratch)
     bench = _Bench(scratch)
     try:
-        while True:
-            name, arguments = connection.recv()
-            connection.send_bytes(portable(_answer(bench, name, arguments)))
-    except (EOFError, OSError):
-        return
+        try:
+            while True:
+                name, arguments = connection.recv()
+                connection.send_bytes(portable(_answer(bench, name, arguments)))
+        except (EOFError, OSError):
+            return
+        finally:
+            # The owner closes the pipe and sends SIGTERM: one may come while we act on the other.
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         bench.end()
         shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _leave(_number: int, _frame: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise SystemExit(0)
 
 
@@ -207,6 +211,9 @@ def _answer(bench: _Bench, name: str, arguments: tuple[object, ...]) -> tuple[bo
         return True, getattr(bench, name)(*arguments)
     except HarnessError as error:
         return False, error
+    except OSError as error:
+        # The machine's fault, a full disk say: there is nothing to be read in a traceback.
+        return False, HarnessError(f"in a lane, {name} failed: {error}")
     except Exception:  # noqa: BLE001 - the owner is told; the lane stays usable
         return False, HarnessError(f"in a lane, {name} failed:\n{traceback.format_exc()}")
 
@@ -261,7 +268,7 @@ class Lane:
             raise DeadlineError("a reply of a lane", deadline_s)
         try:
             good, value = self.connection.recv()
-        except EOFError:
+        except (EOFError, OSError):
             raise HarnessError(f"lane {self.pid} ended unexpectedly") from None
         if not good:
             raise cast("HarnessError", value)

@@ -17,7 +17,7 @@ from harness.explore.executor import Executor
 from harness.explore.matrix import run_matrix
 from harness.explore.tiers import moment_of, recovery_hits
 from harness.kept import control_image
-from harness.lane import Job
+from harness.lane import Job, Lane
 from harness.oracles.oracle import Answer, Evidence, Finding
 from harness.points import crash_point
 from harness.result import Verdict
@@ -183,6 +183,26 @@ def test_lane_deletes_what_dead_lanes_left(tmp_path: Path) -> None:
     with pytest.raises(BlockingIOError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.close(lock)
+
+
+def test_lane_that_is_told_to_end_leaves_nothing(tmp_path: Path) -> None:
+    """Rule 9: the closed pipe and SIGTERM come together, and neither keeps it from clearing up."""
+    for _ in range(8):
+        lane = Lane(tmp_path)
+        lane.call("prepare", _scenario("works"))
+        lane.stop()
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_error_of_the_machine_is_told_in_a_sentence(tmp_path: Path) -> None:
+    """Errors are for the reader: a place that cannot be written to gives no traceback."""
+    (tmp_path / "file").touch()
+    broken = _scenario("breaks", answer=lambda _: Finding(Answer.BROKEN, ("always",)))
+    with Executor(1, tmp_path, tmp_path / "file" / "kept") as executor:
+        executor.prepare([broken])
+        with pytest.raises(HarnessError, match=r"in a lane, run failed: .*Not a directory") as told:
+            tuple(executor.run([Job("breaks", parse("work.do.before=kill"), 0)]))
+    assert "Traceback" not in str(told.value)
 
 
 def test_equal_states_are_run_once_and_broken_ones_again(tmp_path: Path) -> None:
