@@ -119,7 +119,8 @@ def run_again(
         control leg first.
     """
     executor.prepare([scenario])
-    again = Job(scenario.name, failure.schedule, failure.seed)
+    # From the start each time: a failure is shown by what happens, not by what is known.
+    again = Job(scenario.name, failure.schedule, failure.seed, share=False)
     jobs = [Job(scenario.name, CONTROL, failure.seed), *[again] * times]
     by_index = dict(executor.run(jobs))
     results = tuple(by_index[index] for index in range(len(jobs)))
