@@ -195,15 +195,19 @@ def serve(connection: Connection, root: Path, cpu: int | None) -> None:
             return
         finally:
             # The owner closes the pipe and sends SIGTERM: one may come while we act on the other.
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, _stay)
     finally:
         bench.end()
         shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _leave(_number: int, _frame: object) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _stay)
     raise SystemExit(0)
+
+
+def _stay(_number: int, _frame: object) -> None:
+    """Clear up to the end. Not SIG_IGN: Python complains of a signal that is on its way to it."""
 
 
 def _answer(bench: _Bench, name: str, arguments: tuple[object, ...]) -> tuple[bool, object]:

@@ -12,6 +12,7 @@ import select
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 from multiprocess import spawn
@@ -35,6 +36,10 @@ _ANSWER_S = 30.0
 
 _WARM_UP_S = 300.0
 _STOP_S = 10.0
+
+
+class SupervisorGoneError(HarnessError):
+    """The process that forks has ended though nobody told it to."""
 
 
 class Supervisor:
@@ -130,9 +135,10 @@ class Supervisor:
         return tuple(sorted(found))
 
     def clear(self) -> None:
-        """Kill and reap everything below the process."""
+        """Kill and reap everything below the process; if it is gone, the kernel has killed it."""
         if self.has_children:
-            self.call("clear", patience_s=_ANSWER_S)
+            with suppress(SupervisorGoneError):
+                self.call("clear", patience_s=_ANSWER_S)
 
     def end(self) -> None:
         """End the process and everything below it, whatever it is doing."""
@@ -148,7 +154,8 @@ class Supervisor:
         """Send a request and wait for its answer.
 
         Raises:
-            HarnessError: What the process answered, or that it is gone.
+            HarnessError: What the process answered.
+            SupervisorGoneError: It is gone.
             DeadlineError: No answer in time.
         """
         self._send(True, name, *arguments)
@@ -168,8 +175,8 @@ class Supervisor:
         except OSError:
             raise self._gone() from None
 
-    def _gone(self) -> HarnessError:
-        return HarnessError(f"supervisor {self._process.pid} ended unexpectedly")
+    def _gone(self) -> SupervisorGoneError:
+        return SupervisorGoneError(f"supervisor {self._process.pid} ended unexpectedly")
 
 
 def _pickled(prepared: tuple[object, ...]) -> tuple[bytes, Plain]:
