@@ -96,6 +96,15 @@ class Again:
     unchanged: Image
     survivors: tuple[str, ...]
 
+    def life_after(self, recovered: Life) -> Life:
+        """Return the last incarnation as it follows on a recovery.
+
+        It began where that one ended, unless the worker ended by itself in between.
+        """
+        if self.life.before.path == self.unchanged.path:
+            return self.life
+        return replace(self.life, before=recovered.after)
+
     def moved_to(self, home: Path) -> Again:
         """Return the same with the images, which nobody else may use, moved to a directory."""
         moved: dict[Path, Image] = {}

@@ -61,7 +61,6 @@ class _Forker:
         self._pid = os.getpid()
         self._workers: dict[str, Worker] = {}
         self._pids: dict[int, int] = {}
-        self._died = False
 
     def serve(self) -> None:
         """Answer requests until the other side is gone.

@@ -76,17 +76,18 @@ class Gathering:
         if rig.alive or not rig.lives:
             raise HarnessError("gather evidence when the last incarnation has become quiet")
         lives, survivors = rig.lives, rig.survivors()
-        if self._known is None:
+        known = self._known if rig.at_rest else None
+        if known is None:
             return self._evidence(lives, survivors, self._run_again())
         settled = self._standing(rig.durable)
-        again = self._known.restarts.find(settled)
+        again = known.restarts.find(settled)
         if again is None:
-            again = self._known.restarts.keep(settled, self._run_again().moved_to)
+            again = known.restarts.keep(settled, self._run_again().moved_to)
         else:
             rig.save_for_good()
         if self._crashed is not None:
             recovery = Recovery(lives[-1], survivors, settled)
-            self._known.recoveries.keep(self._crashed, recovery.copied_to)
+            known.recoveries.keep(self._crashed, recovery.copied_to)
         return self._evidence(lives, survivors, again)
 
     def _standing(self, durable: Image) -> Standing:
@@ -101,7 +102,7 @@ class Gathering:
             workload=self._rig.workload,
             struck=tuple(struck),
             recovered=recovered,
-            again=replace(again.life, before=recovered.after),
+            again=again.life_after(recovered),
             unchanged=again.unchanged,
             survivors=tuple(dict.fromkeys((*survivors, *again.survivors))),
         )

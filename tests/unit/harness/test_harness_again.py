@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -79,6 +80,16 @@ def test_one_image_for_both_stays_one(tmp_path: Path) -> None:
     kept = restart(tmp_path / "one", one_image=True).moved_to(new_image(tmp_path / "home").path)
     assert kept.unchanged.path == kept.life.after.path
     assert whose(kept.unchanged) == "one"
+
+
+def test_last_life_begins_where_the_recovery_or_the_first_start_ended(tmp_path: Path) -> None:
+    """A worker that ends by itself is started twice: the last life follows the first of them."""
+    recovered = Life(2, (), KILLED, new_image(tmp_path / "x"), new_image(tmp_path / "settled"))
+    given = restart(tmp_path / "one")
+    assert given.life_after(recovered).before is recovered.after
+    ended = replace(given, life=replace(given.life, before=given.unchanged))
+    kept = ended.moved_to(new_image(tmp_path / "home").path)
+    assert kept.life_after(recovered).before.path == kept.unchanged.path
 
 
 def test_image_of_a_recovery_is_a_copy(tmp_path: Path) -> None:
