@@ -14,6 +14,7 @@ from harness.errors import DeadlineError, HarnessError, UnknownNameError, UsageE
 from harness.gathering import RestartError
 from harness.incarnation import ForeignStopError
 from harness.result import Verdict
+from harness.supervisor import SupervisorGoneError
 
 EVERY = [
     HarnessError("a"),
@@ -23,6 +24,7 @@ EVERY = [
     DeadlineError("a reply", 2.5),
     ForeignStopError("c"),
     RestartError("d"),
+    SupervisorGoneError("f"),
     EndedError(Verdict.NOT_FIRED, "e"),
 ]
 
