@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +17,7 @@ from worker_under_test.domain.errors import DomainError, Kind
 from worker_under_test.domain.event import EventKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from worker_under_test.domain.event import AttemptEvent
@@ -88,6 +89,18 @@ CHILDREN: dict[str, tuple[list[str], EventKind, int | None]] = {
 }
 
 
+@pytest.fixture
+def _signals_as_they_are_by_default() -> Iterator[None]:
+    """Ignore no signal: a program that was started in the background hands that on to its own."""
+    ignored = [number for number in SIGNALS if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
+
+
+@pytest.mark.usefixtures("_signals_as_they_are_by_default")
 @pytest.mark.parametrize("case", CHILDREN)
 def test_a_child_that_ends_badly_is_told_from_one_that_is_lost(tmp_path: Path, case: str) -> None:
     """PRC-01, PRC-05, ATT-08: an exit code is an answer, no exit code is none; in bounded words."""
