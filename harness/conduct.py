@@ -37,7 +37,12 @@ class EndedError(HarnessError):
 
 
 def conduct(
-    rig: Rig, schedule: Schedule, known: Known | None = None, *, digests: bool = False
+    rig: Rig,
+    schedule: Schedule,
+    known: Known | None = None,
+    *,
+    digests: bool = False,
+    recover: bool = False,
 ) -> ExperimentResult:
     """Run a schedule and judge the outcome.
 
@@ -47,6 +52,7 @@ def conduct(
         known: What is known of equal states, to be used and added to. A verdict that is not `HELD`
             counts only without it.
         digests: Whether to work out the digests of the crash images.
+        recover: Whether to run the recovery even if that from an equal crash image is known.
 
     Returns:
         The result. `HELD` only if every strike is proved and every oracle holds.
@@ -70,7 +76,7 @@ def conduct(
             for strike in strikes:
                 _strike(rig, number, strike)
                 fired.append(Fired(strike.moment, number))
-        evidence = gathering.known_outcome()
+        evidence = None if recover else gathering.known_outcome()
         if evidence is None:
             settle(rig)
             evidence = gathering.evidence()

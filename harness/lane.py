@@ -55,6 +55,7 @@ class Job:
         digests: Whether the digests of the crash images are wanted.
         share: Whether equal states may be run through once for several experiments
             (`harness.again`).
+        recover: Whether the recovery is run even if that from an equal crash image is known.
     """
 
     scenario: str
@@ -62,6 +63,7 @@ class Job:
     seed: int
     digests: bool = False
     share: bool = True
+    recover: bool = False
 
 
 class _Bench:
@@ -108,7 +110,7 @@ class _Bench:
         beginning = self._beginning(job, known) if known is not None else None
         rig = self._new_rig(self._scenarios[job.scenario], job.seed, beginning)
         try:
-            result = conduct(rig, job.schedule, known, digests=job.digests)
+            result = conduct(rig, job.schedule, known, digests=job.digests, recover=job.recover)
             if keep is not None and result.verdict is Verdict.BROKEN:
                 _keep(rig.workspace, keep / result.fingerprint)
             elif keep is not None and job.schedule == CONTROL and result.verdict is Verdict.HELD:
