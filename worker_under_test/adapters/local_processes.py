@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from worker_under_test.adapters.places import is_file
+from worker_under_test.adapters.places import is_file, sync
 from worker_under_test.ports.processes import ProcessIdentity
 
 if TYPE_CHECKING:
@@ -110,11 +110,7 @@ class LocalProcesses:
     def _prepare(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         for each in (self._root, self._root.parent):
-            held = os.open(each, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(held)
-            finally:
-                os.close(held)
+            sync(each)
 
     async def prepared(self, token: str) -> bool:
         """Look for the directory."""

@@ -14,6 +14,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
+from worker_under_test.adapters.places import sync
 from worker_under_test.domain.errors import DomainError, Kind
 
 if TYPE_CHECKING:
@@ -117,8 +118,4 @@ def put_in_place(unfinished: Path, path: Path) -> None:
         path: Its place.
     """
     unfinished.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    sync(path.parent)
