@@ -69,8 +69,8 @@ def conduct(
     survivors: tuple[str, ...] = ()
     try:
         for strikes in schedule.lives[begun:]:
-            start = Schedule(schedule.lives[: len(rig.lives)])
             if len(rig.lives) > begun:
+                start = Schedule(schedule.lives[: len(rig.lives)])
                 gathering.keep_beginning(start_of(rig.scenario.name, rig.seed, start))
             number = rig.start()
             for strike in strikes:

@@ -27,9 +27,14 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 def image_digest(image: Image) -> str:
     """Return the digest of the ``worker/`` and ``world/`` of an image, or of a workspace at rest.
 
-    Sockets and pipes do not count.
+    Sockets and pipes do not count. That of an image is worked out once: several experiments and
+    questions ask for it.
     """
-    text = "\n".join(_lines(image.path))
+    return image.read(_digest, image.path)
+
+
+def _digest(root: Path) -> str:
+    text = "\n".join(_lines(root))
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.armed import Stop
-from harness.incarnation import State
+from harness.incarnation import Incarnation, State
 from harness.oracles.oracle import Life
 from harness.scenario import Site
 from harness.workspace import Workspace, empty_image
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.again import Beginning
-    from harness.incarnation import Death, Hit, Incarnation
+    from harness.incarnation import Death, Hit
     from harness.scenario import Scenario
     from harness.schedule import Moment
     from harness.supervisor import Supervisor
@@ -148,8 +148,8 @@ class Rig:
         number = self.next_number
         site = self.site(number, IDENTITY if identity == "same" else identity)
         self._before[number] = self._last_image
-        self._incarnations[number] = self._supervisor.start(
-            self.scenario.name, site, self.workspace.control_dir
+        self._incarnations[number] = Incarnation(
+            self._supervisor, self.scenario.name, site, self.workspace.control_dir
         )
         return number
 

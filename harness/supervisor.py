@@ -19,7 +19,6 @@ from multiprocess import spawn
 
 from harness.channel import Channel
 from harness.errors import DeadlineError, HarnessError
-from harness.incarnation import Incarnation
 from harness.pickling import plainly, portable
 from harness.process import children
 
@@ -81,16 +80,6 @@ class Supervisor:
         wrong = self.call("prepare", scenario.name, prepared, main, patience_s=_WARM_UP_S)
         if wrong:
             raise HarnessError(cast("str", wrong))
-
-    def start(self, scenario: str, site: Site, control_dir: Path) -> Incarnation:
-        """Make an incarnation; it stands still until it is told to run.
-
-        Args:
-            scenario: Name of a prepared scenario.
-            site: What its worker is given.
-            control_dir: Directory for its orders, trace and output.
-        """
-        return Incarnation(self, scenario, site, control_dir)
 
     def fork(self, scenario: str, site: Site, stem: str, stops: Sequence[Stop]) -> None:
         """Have an incarnation forked; does not wait until that has happened."""

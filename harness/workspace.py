@@ -75,6 +75,10 @@ class Workspace(Image):
         for directory in (path, self.worker_dir, self.world_dir, self.control_dir, self.images_dir):
             os.mkdir(directory)  # noqa: PTH102 - as in `copy_files`
 
+    def read(self, reader: Callable[[Path], T], directory: Path) -> T:
+        """Return what a reader makes of a directory now: unlike an image, a workspace changes."""
+        return reader(directory)
+
     def new_image(self, name: str) -> Image:
         """Return where an image will be; `copy_to` or `move_to` makes it."""
         return Image(self.images_dir / name)
