@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _FUNCTION = "crash_point"
+_FILES_KEPT = 1024
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -101,7 +103,9 @@ def scan(names: Iterable[str]) -> Catalogue:
     for name in names:
         base, below = _files(name)
         files.update((file, file.relative_to(base).as_posix()) for file in below)
-    return Catalogue(point for file, shown in files.items() for point in _declared(file, shown))
+    return Catalogue(
+        point for file, shown in files.items() for point in _declared(file, shown, _edition(file))
+    )
 
 
 def _files(name: str) -> tuple[Path, list[Path]]:
@@ -127,10 +131,19 @@ def _files(name: str) -> tuple[Path, list[Path]]:
     raise unknown
 
 
-def _declared(path: Path, shown: str) -> Iterator[DeclaredPoint]:
+def _edition(path: Path) -> tuple[int, int, int]:
+    """Return what changes with a file, so that one is parsed once though many scenarios name it."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+@lru_cache(_FILES_KEPT)
+def _declared(
+    path: Path, shown: str, _this_edition: tuple[int, int, int]
+) -> tuple[DeclaredPoint, ...]:
     source = path.read_bytes()
     if _FUNCTION.encode() not in source:
-        return
+        return ()
     try:
         # From bytes, so that Python's own rules for the encoding hold.
         tree = ast.parse(source, filename=shown)
@@ -138,12 +151,13 @@ def _declared(path: Path, shown: str) -> Iterator[DeclaredPoint]:
         line = error.lineno if isinstance(error, SyntaxError) else 1
         raise UsageError(f"{shown}:{line}: not Python: {error}") from error
     names = {_FUNCTION}
+    calls = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             names |= {a.asname for a in node.names if a.name == _FUNCTION and a.asname}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _called(node.func) in names:
-            yield _point(node, shown)
+        elif isinstance(node, ast.Call):
+            calls.append(node)
+    return tuple(_point(call, shown) for call in calls if _called(call.func) in names)
 
 
 def _called(function: ast.expr) -> str:

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from harness.durable import image_digest
 from harness.errors import DeadlineError, HarnessError
-from harness.gathering import Gathering, RestartError
+from harness.gathering import RestartError
 from harness.incarnation import ForeignStopError
 from harness.oracles.oracle import Answer
 from harness.result import ExperimentResult, Fired, LifeTrace, Verdict, Violation
 from harness.schedule import Schedule
 
 if TYPE_CHECKING:
-    from harness.again import Known, Start
+    from harness.again import Start
+    from harness.gathering import Gathering
     from harness.oracles.oracle import Evidence, Life, Oracle
     from harness.rig import Halt, Rig
     from harness.schedule import Strike
@@ -39,7 +40,7 @@ class EndedError(HarnessError):
 def conduct(
     rig: Rig,
     schedule: Schedule,
-    known: Known | None = None,
+    gathering: Gathering,
     *,
     digests: bool = False,
     recover: bool = False,
@@ -49,8 +50,8 @@ def conduct(
     Args:
         rig: A new rig; it is not closed. It may go on from a beginning that is the schedule's.
         schedule: The strikes; empty for the control leg.
-        known: What is known of equal states, to be used and added to. A verdict that is not `HELD`
-            counts only without it.
+        gathering: Gathers the evidence on the rig. A verdict that is not `HELD` counts only if
+            it has used nothing that was known.
         digests: Whether to work out the digests of the crash images.
         recover: Whether to run the recovery even if that from an equal crash image is known.
 
@@ -63,7 +64,6 @@ def conduct(
         for number, strikes in enumerate(schedule.lives[:begun], 1)
         for strike in strikes
     ]
-    gathering = Gathering(rig, known)
     unrun: tuple[Life, ...] = ()
     violations: tuple[Violation, ...] = ()
     survivors: tuple[str, ...] = ()
@@ -91,6 +91,8 @@ def conduct(
     except (ForeignStopError, RestartError) as error:
         verdict, note = Verdict.WRONG_DEATH, str(error)
     rig.save()
+    if verdict is Verdict.HELD:
+        gathering.remember()
     struck = {strike.incarnation for strike in fired}
     return ExperimentResult(
         scenario=rig.scenario.name,

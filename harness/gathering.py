@@ -27,12 +27,18 @@ class Gathering:
     Args:
         rig: The experiment.
         known: What is known of equal states, to be used and added to, or None.
+
+    Attributes:
+        used: Whether anything was used that another experiment had found.
     """
 
     def __init__(self, rig: Rig, known: Known | None = None) -> None:
         self._rig = rig
         self._known = known
+        self.used = bool(rig.lives)
         self._crashed: Standing | None = None
+        self._recovery: tuple[Standing, Recovery] | None = None
+        self._again: tuple[Standing, Again] | None = None
 
     def keep_beginning(self, start: Start) -> None:
         """Remember what has happened so far, if an experiment can go on from a copy of it.
@@ -60,6 +66,7 @@ class Gathering:
         again = self._known.restarts.find(recovery.settled)
         if again is None:
             return None
+        self.used = True
         recovered = replace(recovery.life, before=rig.last_image)
         return self._evidence((*rig.lives, recovered), recovery.survivors, again)
 
@@ -82,13 +89,29 @@ class Gathering:
         settled = self._standing(rig.durable)
         again = known.restarts.find(settled)
         if again is None:
-            again = known.restarts.keep(settled, self._run_again().moved_to)
+            again = self._run_again()
+            self._again = settled, again
         else:
+            self.used = True
             rig.save_for_good()
         if self._crashed is not None:
-            recovery = Recovery(lives[-1], survivors, settled)
-            known.recoveries.keep(self._crashed, recovery.copied_to)
+            self._recovery = self._crashed, Recovery(lives[-1], survivors, settled)
         return self._evidence(lives, survivors, again)
+
+    def remember(self) -> None:
+        """Add what this experiment found to what is known, now that its verdict is known to be
+        `HELD`.
+
+        The evidence must not be used any more: its images are moved.
+        """
+        if self._known is None:
+            return
+        if self._recovery is not None:
+            crashed, recovery = self._recovery
+            self._known.recoveries.keep(crashed, recovery.copied_to)
+        if self._again is not None:
+            settled, again = self._again
+            self._known.restarts.keep(settled, again.moved_to)
 
     def _standing(self, durable: Image) -> Standing:
         rig = self._rig

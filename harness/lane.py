@@ -99,25 +99,29 @@ class _Bench:
         What is not held with the help of what is known is run again without: that one counts.
         """
         began = time.monotonic()
-        # The control leg is what a failure is shown beside.
-        kept = keep if job.schedule == CONTROL else None
-        result = self._conduct(job, kept, self._known) if job.share else None
-        if result is None or result.verdict is not Verdict.HELD:
-            result = self._conduct(job, keep, None)
+        result, counts = self._conduct(job, keep, self._known if job.share else None)
+        if not counts:
+            result, _ = self._conduct(job, keep, None)
         return replace(result, seconds=time.monotonic() - began)
 
-    def _conduct(self, job: Job, keep: Path | None, known: Known | None) -> ExperimentResult:
+    def _conduct(
+        self, job: Job, keep: Path | None, known: Known | None
+    ) -> tuple[ExperimentResult, bool]:
+        """Return the result of an experiment, and whether it counts."""
         beginning = self._beginning(job, known) if known is not None else None
         rig = self._new_rig(self._scenarios[job.scenario], job.seed, beginning)
         try:
-            result = conduct(rig, job.schedule, known, digests=job.digests, recover=job.recover)
+            gathering = Gathering(rig, known)
+            result = conduct(rig, job.schedule, gathering, digests=job.digests, recover=job.recover)
+            if gathering.used and result.verdict is not Verdict.HELD:
+                return result, False
             if keep is not None and result.verdict is Verdict.BROKEN:
                 _keep(rig.workspace, keep / result.fingerprint)
             elif keep is not None and job.schedule == CONTROL and result.verdict is Verdict.HELD:
                 _keep_image(rig.lives[0].after.path, control_image(keep, job.scenario))
+            return result, True
         finally:
             rig.close()
-        return result
 
     def _beginning(self, job: Job, known: Known) -> Beginning | None:
         """Find the longest beginning of a schedule that is known; its last strike is its own."""

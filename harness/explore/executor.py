@@ -12,7 +12,7 @@ from harness.errors import DeadlineError
 from harness.lane import Lane
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from harness.lane import Job
@@ -42,6 +42,10 @@ class Executor:
             self._lanes = [Lane(root, cores[number % len(cores)]) for number in range(lanes)]
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        self._scenarios: dict[str, Scenario] = {}
+        self._warm: dict[Lane, set[str]] = {lane: set() for lane in self._lanes}
+        # What each lane has been given and has not answered: a job's index, or None for a warm-up.
+        self._given: dict[Lane, deque[int | None]] = {lane: deque() for lane in self._lanes}
 
     def keeping(self, keep: Path) -> Self:
         """Keep what broken experiments leave in another directory from now on."""
@@ -56,21 +60,29 @@ class Executor:
             lane.stop()
 
     def prepare(self, scenarios: Iterable[Scenario]) -> None:
-        """Warm the workers of scenarios on every lane.
+        """Warm the workers of scenarios, each on one lane.
 
         Raises:
             HarnessError: A worker could not be warmed.
         """
-        for scenario in scenarios:
+        new = {scenario.name: scenario for scenario in scenarios}
+        waiting = deque(s for name, s in new.items() if name not in self._scenarios)
+        self._scenarios = new | self._scenarios
+        while waiting or any(self._given.values()):
             for lane in self._lanes:
-                lane.send("prepare", scenario)
-            for lane in self._lanes:
+                if waiting and not self._given[lane]:
+                    self._warm_up(lane, waiting.popleft())
+            for lane in self._answering():
+                self._given[lane].popleft()
                 lane.receive()
 
     def run(
         self, jobs: Sequence[Job], *, keep: bool = True
     ) -> Iterator[tuple[int, ExperimentResult]]:
         """Run experiments.
+
+        A lane keeps to the scenarios that it has warmed, where what one experiment found spares
+        the next one some work, and takes over others when it has none left.
 
         Args:
             jobs: What to run; their scenarios have been prepared.
@@ -82,21 +94,47 @@ class Executor:
         Raises:
             HarnessError: The harness itself failed.
         """
-        waiting = deque(enumerate(jobs))
-        given: dict[Lane, deque[int]] = {lane: deque() for lane in self._lanes}
-        while waiting or any(given.values()):
+        waiting: dict[str, deque[int]] = {}
+        for index, job in enumerate(jobs):
+            waiting.setdefault(job.scenario, deque()).append(index)
+        while waiting or any(self._given.values()):
             # One each in turn, so that no lane has two while another has none.
             for _ in range(_AHEAD):
                 for lane in self._lanes:
-                    if waiting and len(given[lane]) < _AHEAD:
-                        index, job = waiting.popleft()
-                        lane.send("run", job, self._keep if keep else None)
-                        given[lane].append(index)
-            busy = [lane.connection for lane, indexes in given.items() if indexes]
-            ready = multiprocessing.connection.wait(busy, _EXPERIMENT_S)
-            if not ready:
-                raise DeadlineError("an experiment to end", _EXPERIMENT_S)
-            for lane in self._lanes:
-                if lane.connection in ready:
-                    result = cast("ExperimentResult", lane.receive())
-                    yield given[lane].popleft(), result
+                    if waiting and len(self._given[lane]) < _AHEAD:
+                        name = self._next(lane, waiting)
+                        if name not in self._warm[lane]:
+                            self._warm_up(lane, self._scenarios[name])
+                        index = waiting[name].popleft()
+                        if not waiting[name]:
+                            del waiting[name]
+                        lane.send("run", jobs[index], self._keep if keep else None)
+                        self._given[lane].append(index)
+            for lane in self._answering():
+                given = self._given[lane].popleft()
+                answer = lane.receive()
+                if given is not None:
+                    yield given, cast("ExperimentResult", answer)
+
+    def _warm_up(self, lane: Lane, scenario: Scenario) -> None:
+        lane.send("prepare", scenario)
+        self._given[lane].append(None)
+        self._warm[lane].add(scenario.name)
+
+    def _next(self, lane: Lane, waiting: Mapping[str, deque[int]]) -> str:
+        """Choose the scenario of a lane's next experiment."""
+        others = [warm for other, warm in self._warm.items() if other is not lane]
+
+        def preference(name: str) -> tuple[bool, bool, int]:
+            alone = not any(name in warm for warm in others)
+            return name in self._warm[lane], alone, len(waiting[name])
+
+        return max(waiting, key=preference)
+
+    def _answering(self) -> list[Lane]:
+        """Wait for lanes to answer the oldest request that they have been given."""
+        busy = [lane.connection for lane in self._lanes if self._given[lane]]
+        ready = multiprocessing.connection.wait(busy, _EXPERIMENT_S)
+        if not ready:
+            raise DeadlineError("an experiment to end", _EXPERIMENT_S)
+        return [lane for lane in self._lanes if lane.connection in ready]

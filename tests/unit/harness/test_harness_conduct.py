@@ -20,10 +20,13 @@ from harness.schedule import CONTROL, Moment, parse
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.again import Known, Start
+    from harness.again import Start
+    from harness.gathering import Gathering
     from harness.oracles.oracle import Life, Oracle
+    from harness.result import ExperimentResult
     from harness.rig import Rig
     from harness.scenario import Scenario
+    from harness.schedule import Schedule
 
 AT = Moment("order.charge.after")
 STRUCK = parse("order.charge.after=kill")
@@ -102,7 +105,7 @@ class ToldGathering:
     """The gathering of such a rig."""
 
     rig: ToldRig
-    known: Known | None
+    remembered: bool = False
 
     def keep_beginning(self, start: Start) -> None:
         """Keep nothing."""
@@ -116,24 +119,35 @@ class ToldGathering:
             raise self.rig.error
         return self.rig.evidence
 
+    def remember(self) -> None:
+        """Note that what was found is to be known to others."""
+        self.remembered = True
+
 
 @pytest.fixture
-def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ToldRig:
+def rig(tmp_path: Path) -> ToldRig:
     """Give a rig on which everything goes well."""
-    monkeypatch.setattr("harness.conduct.Gathering", ToldGathering)
     return ToldRig(Scene(tmp_path).evidence())
+
+
+def conducted(rig: ToldRig, schedule: Schedule = STRUCK) -> ExperimentResult:
+    """Conduct a schedule; what did not hold is never known to others."""
+    gathering = ToldGathering(rig)
+    result = conduct(cast("Rig", rig), schedule, cast("Gathering", gathering))
+    assert rig.saved
+    assert gathering.remembered == (result.verdict is Verdict.HELD)
+    return result
 
 
 def verdict(rig: ToldRig, text: str = str(STRUCK)) -> tuple[Verdict, str]:
     """Conduct a schedule, and return verdict and note."""
-    result = conduct(cast("Rig", rig), parse(text))
-    assert rig.saved
+    result = conducted(rig, parse(text))
     return result.verdict, result.note
 
 
 def test_a_proved_strike_that_breaks_nothing_holds(rig: ToldRig) -> None:
     """Rule 1: the label and the hit are right, and the wait status says SIGKILL."""
-    result = conduct(cast("Rig", rig), STRUCK)
+    result = conducted(rig)
     assert (result.verdict, result.fired) == (Verdict.HELD, (Fired(AT, 1),))
     assert (result.seed, result.schedule) == (7, STRUCK)
 
@@ -252,6 +266,6 @@ def test_a_doubt_is_no_pass_and_broken_is_stronger(
     assert verdict(rig) == (Verdict.UNKNOWN, note)
     rig.oracles = (oracle, NamedOracle("first", ("it happened",)))
     rig.halts = [THERE]
-    result = conduct(cast("Rig", rig), STRUCK)
+    result = conducted(rig)
     assert (result.verdict, result.note) == (Verdict.BROKEN, note)
     assert [violation.message for violation in result.violations] == ["it happened"]
