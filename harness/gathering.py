@@ -99,8 +99,7 @@ class Gathering:
         return self._evidence(lives, survivors, again)
 
     def remember(self) -> None:
-        """Add what this experiment found to what is known, now that its verdict is known to be
-        `HELD`.
+        """Add what an experiment found that held to what is known.
 
         The evidence must not be used any more: its images are moved.
         """

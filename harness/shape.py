@@ -22,7 +22,12 @@ from typing import (
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
     from harness.jsontext import JsonObject
+
+    Check: TypeAlias = Callable[[object, str], None]
 
 T = TypeVar("T")
 
@@ -43,47 +48,83 @@ def check(value: object, shape: type[T], where: str) -> T:
     Raises:
         UsageError: It is something else; the message names the place.
     """
-    _check(value, shape, where)
+    _checker(cast("object", shape))(value, where)
     return cast("T", value)
 
 
-def _check(value: object, shape: object, where: str) -> None:
+@cache
+def _checker(shape: object) -> Check:
+    """Return what checks values of a shape; made once, as records have many values of few."""
     origin, arguments = get_origin(shape), get_args(shape)
     if is_typeddict(shape):
-        _check_object(value, _fields(shape), where)
-    elif origin in (list, dict):
-        _check_all(value, cast("type", origin), arguments[-1], where)
-    elif origin is Literal:
-        if value not in arguments:
-            raise UsageError(f"{where} is {value!r}, none of {', '.join(map(repr, arguments))}")
-    elif origin in (Union, types.UnionType):
+        return _object_checker({key: _checker(inner) for key, inner in _fields(shape).items()})
+    if origin is list:
+        return _list_checker(_checker(arguments[0]))
+    if origin is dict:
+        return _dict_checker(_checker(arguments[1]))
+    if origin is Literal:
+        return _choice_checker(arguments)
+    if origin in (Union, types.UnionType):
+        return _optional_checker(_checker(_without_none(arguments)))
+    return _plain_checker(cast("type", shape))
+
+
+def _object_checker(fields: dict[str, Check]) -> Check:
+    def check_object(value: object, where: str) -> None:
+        if not isinstance(value, dict):
+            raise UsageError(f"{where} is no object")
+        for key, check_inner in fields.items():
+            if key not in value:
+                raise UsageError(f"{where}: {key!r} is missing")
+            check_inner(value[key], f"{where}.{key}")
+
+    return check_object
+
+
+def _list_checker(check_item: Check) -> Check:
+    def check_list(value: object, where: str) -> None:
+        if not isinstance(value, list):
+            raise UsageError(f"{where} is no list")
+        for number, item in enumerate(value):
+            check_item(item, f"{where}[{number}]")
+
+    return check_list
+
+
+def _dict_checker(check_item: Check) -> Check:
+    def check_dict(value: object, where: str) -> None:
+        if not isinstance(value, dict):
+            raise UsageError(f"{where} is no object")
+        for key, item in value.items():
+            check_item(item, f"{where}[{key!r}]")
+
+    return check_dict
+
+
+def _choice_checker(choices: tuple[object, ...]) -> Check:
+    def check_choice(value: object, where: str) -> None:
+        if value not in choices:
+            raise UsageError(f"{where} is {value!r}, none of {', '.join(map(repr, choices))}")
+
+    return check_choice
+
+
+def _optional_checker(check_inner: Check) -> Check:
+    def check_optional(value: object, where: str) -> None:
         if value is not None:
-            _check(value, _without_none(arguments), where)
-    else:
-        _check_plain(value, cast("type", shape), where)
+            check_inner(value, where)
+
+    return check_optional
 
 
-def _check_object(value: object, fields: dict[str, object], where: str) -> None:
-    if not isinstance(value, dict):
-        raise UsageError(f"{where} is no object")
-    for key, inner in fields.items():
-        if key not in value:
-            raise UsageError(f"{where}: {key!r} is missing")
-        _check(value[key], inner, f"{where}.{key}")
-
-
-def _check_all(value: object, kind: type, inner: object, where: str) -> None:
-    if not isinstance(value, kind):
-        raise UsageError(f"{where} is no {'list' if kind is list else 'object'}")
-    items = value.items() if isinstance(value, dict) else enumerate(cast("list[object]", value))
-    for key, item in items:
-        _check(item, inner, f"{where}[{key!r}]")
-
-
-def _check_plain(value: object, kind: type, where: str) -> None:
+def _plain_checker(kind: type) -> Check:
     allowed = (int, float) if kind is float else (kind,)
-    if not isinstance(value, allowed) or (isinstance(value, bool) and kind is not bool):
-        raise UsageError(f"{where} is not {_NAMES[kind]}")
+
+    def check_plain(value: object, where: str) -> None:
+        if not isinstance(value, allowed) or (isinstance(value, bool) and kind is not bool):
+            raise UsageError(f"{where} is not {_NAMES[kind]}")
+
+    return check_plain
 
 
 def _without_none(arguments: tuple[object, ...]) -> object:

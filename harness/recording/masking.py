@@ -6,6 +6,7 @@ import os
 import re
 import socket
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ _SECRETS = (
 )
 _SHORTEST_SECRET = 6
 _SHORTEST_HOST = 4
+_TEXTS_KEPT = 1 << 14
 
 
 class Masking:
@@ -60,6 +62,8 @@ class Masking:
         texts = sorted(literal, key=len, reverse=True)
         whole = [rf"{re.escape(text)}(?![\w-])" for text in texts]
         self._pattern = re.compile("|".join(whole)) if texts else None
+        # Records say the same words over and over.
+        self._masked = lru_cache(_TEXTS_KEPT)(self._mask)
 
     @classmethod
     def of_this_machine(cls) -> Masking:
@@ -68,6 +72,9 @@ class Masking:
 
     def text(self, value: str) -> str:
         """Return a text with everything masked, and with what is no Unicode written out."""
+        return self._masked(value)
+
+    def _mask(self, value: str) -> str:
         clean = value.encode("utf-8", "backslashreplace").decode("utf-8")
         if self._pattern is not None:
             clean = self._pattern.sub(lambda match: self._literal[match.group()], clean)
