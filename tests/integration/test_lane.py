@@ -26,6 +26,7 @@ from harness.schedule import CONTROL, parse
 from harness.scratch import sweep_scratch, take_scratch
 from harness.workload import Command, Workload
 from harness.workspace import default_root
+from scenarios.plan_host.reference import PLAN_HOST
 from scenarios.reference import REFERENCE
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def test_lane_that_is_told_to_end_leaves_nothing(tmp_path: Path) -> None:
     """Rule 9: the closed pipe and SIGTERM come together, and neither keeps it from clearing up."""
     for _ in range(8):
         lane = Lane(tmp_path)
-        lane.call("prepare", _scenario("works"))
+        lane.call("prepare", PLAN_HOST)
         lane.stop()
         assert list(tmp_path.iterdir()) == []
 
