@@ -221,11 +221,15 @@ def test_equal_states_are_run_once_and_broken_ones_again(tmp_path: Path) -> None
         return Finding(Answer.BROKEN, ("both",)) if len(labels) > 1 else Finding(Answer.HOLDS)
 
     with Executor(1, tmp_path) as executor:
-        executor.prepare([_scenario("counts", worker=worker, answer=answer)])
+        executor.prepare(
+            _scenario(name, worker=worker, answer=answer) for name in ("counts", "breaks")
+        )
 
-        def lives_of(schedule: str, verdict: Verdict, *, share: bool = True) -> list[str]:
+        def lives_of(
+            schedule: str, verdict: Verdict, *, share: bool = True, name: str = "counts"
+        ) -> list[str]:
             seen.write_text("", encoding="utf-8")
-            ((_, result),) = executor.run([Job("counts", parse(schedule), 0, share=share)])
+            ((_, result),) = executor.run([Job(name, parse(schedule), 0, share=share)])
             assert result.verdict is verdict
             assert [fired.incarnation for fired in result.fired] == list(
                 range(1, len(result.schedule.lives) + 1)
@@ -236,6 +240,9 @@ def test_equal_states_are_run_once_and_broken_ones_again(tmp_path: Path) -> None
         assert lives_of("work.do.before=kill", Verdict.HELD) == ["1"]
         assert lives_of("work.do.before=kill", Verdict.HELD, share=False) == ["1", "2", "3", "4"]
         assert lives_of("work.do.after=kill", Verdict.BROKEN) == ["1", "1", "2", "3", "4"]
+        for _ in range(2):
+            alone = lives_of("work.do.after=kill", Verdict.BROKEN, name="breaks")
+            assert alone == ["1", "2", "3", "4"], "what did not hold is not known to others"
         twice = "work.do.before=kill / work.do.{}=kill"
         assert lives_of(twice.format("before"), Verdict.HELD) == ["1", "2", "3", "4", "5"]
         assert lives_of(twice.format("after"), Verdict.HELD) == ["2"]

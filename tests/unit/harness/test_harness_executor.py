@@ -1,16 +1,116 @@
-"""The executor: how its lanes begin."""
+"""The executor: how its lanes begin, and which of them runs what."""
 
 from __future__ import annotations
 
 import signal
+from multiprocessing import Pipe
 from typing import TYPE_CHECKING
 
+import pytest
+from harness_doubles import result, scenario
+
+from harness.errors import HarnessError
 from harness.explore import executor
+from harness.lane import Job
+from harness.scenario import Scenario
+from harness.schedule import CONTROL
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
+
+class ToldLane:
+    """A lane that answers at once, and knows what it was asked."""
+
+    def __init__(self, _root: Path, _core: int) -> None:
+        self.connection, self._theirs = Pipe()
+        self.warm: list[str] = []
+        self.ran: list[str] = []
+
+    def send(self, name: str, what: Scenario | Job, *_more: object) -> None:
+        """Be asked, and answer; a scenario named ``cold`` cannot be warmed."""
+        if isinstance(what, Scenario):
+            assert name == "prepare"
+            self.warm.append(what.name)
+            self._theirs.send(HarnessError("cold") if what.name == "cold" else None)
+        else:
+            assert what.scenario in self.warm
+            self.ran.append(what.scenario)
+            self._theirs.send(result(scenario=what.scenario))
+
+    def receive(self) -> object:
+        """Give the oldest answer, or raise it."""
+        answer = self.connection.recv()
+        if isinstance(answer, HarnessError):
+            raise answer
+        return answer
+
+    def stop(self) -> None:
+        """Close the pipe."""
+        self.connection.close()
+        self._theirs.close()
+
+
+@pytest.fixture
+def lanes(monkeypatch: pytest.MonkeyPatch) -> list[ToldLane]:
+    """Give the lanes that executors begin."""
+    begun: list[ToldLane] = []
+
+    def begin(root: Path, core: int) -> ToldLane:
+        begun.append(ToldLane(root, core))
+        return begun[-1]
+
+    monkeypatch.setattr(executor, "Lane", begin)
+    return begun
+
+
+def _run(root: Path, lanes: int, counts: dict[str, int]) -> None:
+    """Run so many experiments of each scenario; see that each job gets a result of its own."""
+    jobs = [Job(name, CONTROL, 0) for name, count in counts.items() for _ in range(count)]
+    with executor.Executor(lanes, root) as running:
+        running.prepare([scenario(name) for name in counts])
+        done = dict(running.run(jobs))
+    assert [done[n].scenario for n in range(len(jobs))] == [job.scenario for job in jobs]
+
+
+def test_each_scenario_stays_on_the_lane_that_warmed_it(
+    tmp_path: Path, lanes: list[ToldLane]
+) -> None:
+    """ARCHITECTURE, lanes keep to their scenarios: there, what one found spares another work."""
+    _run(tmp_path, 2, {"a": 6, "b": 6, "c": 6, "d": 6})
+    one, other = lanes
+    assert sorted(one.warm + other.warm) == ["a", "b", "c", "d"]
+    assert set(one.ran) <= set(one.warm)
+    assert set(other.ran) <= set(other.warm)
+    assert len(one.ran) == len(other.ran) == 12
+
+
+def test_a_lane_with_nothing_left_warms_a_scenario_of_another(
+    tmp_path: Path, lanes: list[ToldLane]
+) -> None:
+    """ARCHITECTURE, lanes keep to their scenarios: but none is idle while another has work."""
+    _run(tmp_path, 3, {"only": 9})
+    assert [lane.warm for lane in lanes] == [["only"]] * 3
+    assert all(lane.ran for lane in lanes)
+    assert sum(len(lane.ran) for lane in lanes) == 9
+
+
+def test_what_is_prepared_again_is_warm_already(tmp_path: Path, lanes: list[ToldLane]) -> None:
+    """A matrix and a shrinker prepare the same scenarios on one executor."""
+    with executor.Executor(1, tmp_path) as running:
+        running.prepare([scenario("a"), scenario("a")])
+        running.prepare([scenario("a")])
+    assert lanes[0].warm == ["a"]
+
+
+@pytest.mark.usefixtures("lanes")
+def test_a_worker_that_cannot_be_warmed_is_told(tmp_path: Path) -> None:
+    """Errors are for the reader: the owner hears what a lane could not do."""
+    with (
+        executor.Executor(2, tmp_path) as running,
+        pytest.raises(HarnessError, match="cold"),
+    ):
+        running.prepare([scenario("cold")])
 
 
 def test_an_interrupt_waits_until_the_lanes_have_begun(
