@@ -55,6 +55,10 @@ _LENGTH = re.compile(r"[0-9]{1,18}")
 USELESS = 10
 """How many answers in a row may bring nothing, though they came whole."""
 
+ANEW = 5
+"""How often the file server may begin anew: one that gives only the beginning, of the same source
+or of another each time, would never come to an end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Transferred:
@@ -169,7 +173,7 @@ class Transfer:
         reporter: ProgressReporter,
     ) -> Transferred:
         got, summed = await self._verified(files, name, replace(got, sha256=""))
-        useless = 0
+        useless = anew = 0
         while got.offset != got.size:
             crash_point("transfer.request.before", command=command.command_id)
             reply = await self._asking.until_answered(
@@ -179,6 +183,11 @@ class Transfer:
             got, data = _taken(got, reply)
             if got.offset < was.offset or not was.etag:
                 summed = hashlib.sha256()
+            anew += got.offset < was.offset
+            if anew > ANEW:
+                raise DomainError(
+                    Kind.INTERNAL, f"the file server began anew {ANEW} times and came to no end"
+                )
             if not data and got.size != 0:
                 useless += reply.whole
                 if useless == USELESS:

@@ -226,6 +226,7 @@ BAD_PARTS = {
     "a length in other digits": Reply(200, b"x", {**ETAG, "content-length": "\u0661"}),
     "a length below the body": Reply(200, b"xyz", {**ETAG, "content-length": "1"}),
     "nothing of a whole": Reply(200, b"", {**ETAG, "content-length": "5"}),
+    "the start of a whole": Reply(200, b"x", {**ETAG, "content-length": "5"}, whole=False),
 }
 
 
@@ -293,4 +294,4 @@ def test_a_service_that_does_not_answer_is_asked_again_and_nothing_is_submitted(
 
 def test_there_are_so_many() -> None:
     """F-INPUT: counted, so that none is lost from the lists."""
-    assert len(MALFORMED) + len(LOOK_UPS) + len(POLLS) + len(BAD_PARTS) == 95
+    assert len(MALFORMED) + len(LOOK_UPS) + len(POLLS) + len(BAD_PARTS) == 96
