@@ -50,7 +50,7 @@ class LocalFileSpace:
         directory = self._root / files.directory
         suffix = files.temporary_name("")
         found = []
-        for path in sorted(directory.iterdir()) if directory.is_dir() else ():
+        for path in sorted(directory.iterdir()) if is_directory(directory) else ():
             if not is_file(path):
                 continue
             data = path.read_bytes()
@@ -120,11 +120,11 @@ class LocalFileSpace:
     async def remove(self, leftover: Leftover) -> None:
         """Remove a temporary file."""
         path = self._root / ARTIFACTS / leftover.command_id / leftover.file_name
-        await _in_thread(remove, path)
+        await _in_thread(_remove_from_set, path)
 
     def _leftovers(self) -> list[Leftover]:
         found = sorted((self._root / ARTIFACTS).glob(f"*/*{TEMPORARY_SUFFIX}"))
-        return [Leftover(path.parent.name, path.name) for path in found]
+        return [Leftover(p.parent.name, p.name) for p in found if is_directory(p.parent)]
 
     async def discard(self, files: ArtifactSet) -> None:
         """Remove everything of a set that failed."""
@@ -132,7 +132,7 @@ class LocalFileSpace:
 
     def _remove_temps(self, files: ArtifactSet) -> None:
         directory = self._root / files.directory
-        for path in sorted(directory.iterdir()) if directory.is_dir() else ():
+        for path in sorted(directory.iterdir()) if is_directory(directory) else ():
             if path.name.endswith(files.temporary_name("")):
                 remove(path)
 
@@ -168,8 +168,13 @@ def _open_at(path: Path, offset: int) -> int:
     return descriptor
 
 
+def _remove_from_set(path: Path) -> None:
+    if is_directory(path.parent):
+        remove(path)
+
+
 def _read_at(path: Path, offset: int, size: int) -> bytes:
-    if not is_file(path):
+    if not is_directory(path.parent) or not is_file(path):
         return b""
     with path.open("rb") as file:
         file.seek(offset)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from worker_under_test.adapters.places import is_file, sync
+from worker_under_test.adapters.places import is_directory, is_file, make_directory, sync
 from worker_under_test.ports.processes import ProcessIdentity
 
 if TYPE_CHECKING:
@@ -108,13 +108,13 @@ class LocalProcesses:
         await asyncio.to_thread(self._prepare, self.directory(token))
 
     def _prepare(self, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_directory(directory)
         for each in (self._root, self._root.parent):
             sync(each)
 
     async def prepared(self, token: str) -> bool:
         """Look for the directory."""
-        return await asyncio.to_thread(self.directory(token).is_dir)
+        return await asyncio.to_thread(is_directory, self.directory(token))
 
     async def spawn(self, token: str, argv: list[str]) -> ProcessIdentity:
         """Start a child in a session of its own, so that it outlives the worker's terminal."""

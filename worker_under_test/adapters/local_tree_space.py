@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.points import crash_point
-from worker_under_test.adapters.places import is_directory, is_file, open_file, remove, sync
+from worker_under_test.adapters.places import (
+    is_directory,
+    is_file,
+    make_directory,
+    open_file,
+    remove,
+    sync,
+)
 from worker_under_test.ports.tree_space import TREE
 
 if TYPE_CHECKING:
@@ -90,13 +97,14 @@ def _read(path: Path, most: int) -> bytes | None:
 
 
 def _make_empty(path: Path) -> None:
+    make_directory(path.parent)
     remove(path)
-    path.mkdir(parents=True)
+    path.mkdir()
 
 
 def _add(path: Path, data: bytes | None) -> None:
     if data is None:
-        path.mkdir(parents=True, exist_ok=True)
+        make_directory(path)
         return
     with open(open_file(path, os.O_EXCL), "wb") as file:  # noqa: PTH123 - flags of its own
         file.write(data)
@@ -105,7 +113,7 @@ def _add(path: Path, data: bytes | None) -> None:
 
 
 def _measure(root: Path) -> dict[str, str] | None:
-    if not is_directory(root):
+    if not is_directory(root.parent) or not is_directory(root):
         return None
     return {path.relative_to(root).as_posix(): _sum(path) for path in sorted(root.rglob("*"))}
 

@@ -1,8 +1,9 @@
 """Places of files in the worker's own directories, whatever stands there.
 
 Somebody may have put a directory, a link, a pipe, a socket or a device where a file of ours is to
-be. It is never opened, since that may block for ever or lead elsewhere; a link is never followed.
-It counts as no file, and where a file is to be made, it is removed.
+be, or something else where a directory is. It is never opened, since that may block for ever or
+lead elsewhere; a link is never followed. It counts as nothing, and where a file or a directory is
+to be made, it is removed.
 """
 
 from __future__ import annotations
@@ -55,6 +56,17 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def make_directory(path: Path) -> None:
+    """Make a directory of ours, if it is not there; what else stands in its place goes.
+
+    Args:
+        path: Where it is to be; its parents are made.
+    """
+    if not is_directory(path):
+        remove(path)
+    path.mkdir(parents=True, exist_ok=True)
+
+
 def open_file(path: Path, flags: int) -> int:
     """Open a file of ours for writing; what else stands in its place goes.
 
@@ -65,7 +77,7 @@ def open_file(path: Path, flags: int) -> int:
     Returns:
         Its descriptor.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(path.parent)
     make_way(path)
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o644)
 

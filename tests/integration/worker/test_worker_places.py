@@ -192,6 +192,58 @@ def test_what_is_left_over_and_no_file_is_removed(tmp_path: Path, outside: Path,
     assert untouched(outside)
 
 
+NO_DIRECTORIES = [kind for kind in KINDS if not kind.startswith("a directory")]
+
+
+@pytest.mark.parametrize("kind", NO_DIRECTORIES)
+def test_a_set_has_nothing_where_its_directory_is_none(
+    tmp_path: Path, outside: Path, kind: str
+) -> None:
+    """FIL-02, CLN-01, CLN-03, INV-12: what lies behind a link is not the set's, nor cleaned up."""
+    for name in (FINAL, TEMPORARY):
+        (outside / name).write_bytes(b"not ours")
+    put(tmp_path / "files" / FILES.directory, kind, outside)
+
+    async def run() -> None:
+        space = LocalFileSpace(tmp_path / "files")
+        trees = LocalTreeSpace(tmp_path / "files", tmp_path / "inputs")
+        async with asyncio.timeout(5):
+            assert await space.find(FILES) == []
+            assert await space.read_temp(FILES, "a.txt", 0, 10) == b""
+            assert await space.leftovers() == []
+            await space.remove(Leftover("c1", TEMPORARY))
+            assert await trees.find(FILES) is None
+            await space.extend_temp(FILES, "a.txt", 0, b"piece")
+            await space.publish(FILES, ["a.txt"])
+            await trees.discard(FILES)
+
+    asyncio.run(run())
+    assert {path.name: path.read_bytes() for path in outside.iterdir()} == {
+        "kept": b"kept",
+        FINAL: b"not ours",
+        TEMPORARY: b"not ours",
+    }
+
+
+@pytest.mark.parametrize("kind", NO_DIRECTORIES)
+def test_a_directory_takes_the_place_of_what_is_none(
+    tmp_path: Path, outside: Path, kind: str
+) -> None:
+    """FIL-02, FIL-06, ZIP-03, INV-12: a set's own directory is made, and no link is followed."""
+    directory = tmp_path / "files" / FILES.directory
+    put(directory, kind, outside)
+    asyncio.run(LocalFileSpace(tmp_path / "files").write_temp(FILES, "a.txt", b"text"))
+    assert not directory.is_symlink()
+    assert (directory / TEMPORARY).read_bytes() == b"text"
+    (directory / TEMPORARY).unlink()
+    directory.rmdir()
+    put(directory, kind, outside)
+    unpacked(tmp_path)
+    assert not directory.is_symlink()
+    assert [path.name for path in directory.iterdir()] == ["tree"]
+    assert untouched(outside)
+
+
 ENTRIES = {"a.txt": b"alpha", "d/b.txt": b"beta"}
 
 
