@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import sqlite3
-import tempfile
-from contextlib import closing
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+from harness.durable import opened
 from harness.oracles.artifacts import read_files
 from harness.oracles.books import (
     ArtifactRow,
@@ -20,25 +17,20 @@ from harness.oracles.books import (
 )
 from scenarios.snapshot_rows import read_snapshots
 
+if TYPE_CHECKING:
+    import sqlite3
+    from pathlib import Path
+
 DATABASE = "worker.db"
 ARTIFACTS = "files/artifacts"
 
 
 def read_books(worker_dir: Path) -> Books:
-    """Read the books from a worker's directory.
-
-    The files are copied first: reading a database that was killed in the middle of something
-    recovers it, and what is looked at must not change.
-    """
+    """Read the books from a worker's directory, in which nothing changes by that."""
     if not (worker_dir / DATABASE).exists():
         return Books()
-    with tempfile.TemporaryDirectory(prefix="books-") as scratch:
-        for suffix in ("", "-wal"):
-            source = worker_dir / (DATABASE + suffix)
-            if source.exists():
-                shutil.copyfile(source, Path(scratch, DATABASE + suffix))
-        with closing(sqlite3.connect(Path(scratch, DATABASE))) as database:
-            return _read(database)
+    with opened(worker_dir / DATABASE) as database:
+        return _read(database)
 
 
 def worker_view(worker_dir: Path) -> tuple[Books, tuple[tuple[str, str], ...]]:

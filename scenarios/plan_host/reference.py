@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sqlite3
-import tempfile
-from contextlib import closing
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.durable import opened
 from harness.oracles.books import Books, SnapshotRow
 from harness.oracles.plan import PlanRight
 from harness.oracles.processes import NoSurvivors
@@ -26,6 +22,7 @@ from scenarios.snapshot_rows import read_snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from harness.oracles.oracle import Oracle
     from harness.scenario import Site
@@ -39,19 +36,14 @@ POINTS = ("worker_under_test.checkpoint", "scenarios.plan_host.host")
 
 
 def read_books(worker_dir: Path) -> Books:
-    """Read the snapshots of a plan host; the database is copied, since reading may recover it."""
+    """Read the snapshots of a plan host."""
     if (table := worker_dir / TABLE).exists():
         rows = json.loads(table.read_text(encoding="utf-8"))
         return Books(snapshots=tuple(_row(*row) for row in rows))
     if not (worker_dir / DATABASE).exists():
         return Books()
-    with tempfile.TemporaryDirectory(prefix="runs-") as scratch:
-        for suffix in ("", "-wal"):
-            source = worker_dir / (DATABASE + suffix)
-            if source.exists():
-                shutil.copyfile(source, Path(scratch, DATABASE + suffix))
-        with closing(sqlite3.connect(Path(scratch, DATABASE))) as database:
-            return Books(snapshots=read_snapshots(database))
+    with opened(worker_dir / DATABASE) as database:
+        return Books(snapshots=read_snapshots(database))
 
 
 def _row(run_id: str, seq: int, status: str, done: list[str]) -> SnapshotRow:
