@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
 
 from harness.catalogue import scan
+from harness.control_images import control_image
 from harness.errors import HarnessError, UsageError
 from harness.explore.matrix import run_matrix
 from harness.explore.shrink import Shrinker, minimal_row
 from harness.failure_record import FAILURE
 from harness.jsontext import one_item_a_line
-from harness.kept import control_image
 from harness.outcome import Outcome
 from harness.record import alone
 from harness.recording.environment import NOWHERE

@@ -19,9 +19,9 @@ import multiprocess
 
 from harness.again import Known
 from harness.conduct import conduct, judge, settle, start_of
+from harness.control_images import control_image
 from harness.errors import DeadlineError, HarnessError
 from harness.gathering import Gathering
-from harness.kept import control_image
 from harness.pickling import portable
 from harness.process import die_with_parent
 from harness.result import Verdict

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
+from harness.control_images import control_image, forget_controls
 from harness.errors import UsageError
 from harness.failure_record import FAILURE
-from harness.kept import control_image, forget_controls
 from harness.outcome import exit_code
 from harness.pins import NO_PINS
 from harness.recording.failure import Circumstances, failure_record

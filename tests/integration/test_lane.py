@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.control_images import control_image
 from harness.errors import HarnessError
 from harness.explore.executor import Executor
 from harness.explore.matrix import run_matrix
 from harness.explore.tiers import moment_of, recovery_hits
-from harness.kept import control_image
 from harness.lane import Job, Lane
 from harness.oracles.oracle import Answer, Evidence, Finding
 from harness.points import crash_point

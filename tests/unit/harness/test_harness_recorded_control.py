@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness_doubles import broken, facts, hits, put_facts, result
 
-from harness.kept import control_image, forget_controls
+from harness.control_images import control_image, forget_controls
 from harness.recording.control import control_row
 from harness.recording.states import read_held
 from harness.schedule import CONTROL, parse

@@ -1,4 +1,4 @@
-"""What a lane leaves of an experiment for the record: where it is put, and where it is found."""
+"""What a lane leaves of a control leg for the record: where it is put, and where it is found."""
 
 from __future__ import annotations
 
