@@ -51,7 +51,9 @@ class ProgressBar:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._progress.stop()
+        # Older versions of rich end even a bar that is disabled with an empty line.
+        if not self._progress.disable:
+            self._progress.stop()
 
     def __call__(self, event: Event) -> None:
         """Take notice of an event."""
