@@ -104,7 +104,7 @@ def scan(names: Iterable[str]) -> Catalogue:
         base, below = _files(name)
         files.update((file, file.relative_to(base).as_posix()) for file in below)
     return Catalogue(
-        point for file, shown in files.items() for point in _declared(file, shown, _edition(file))
+        point for file, shown in files.items() for point in _declared(shown, file.read_bytes())
     )
 
 
@@ -131,17 +131,9 @@ def _files(name: str) -> tuple[Path, list[Path]]:
     raise unknown
 
 
-def _edition(path: Path) -> tuple[int, int, int]:
-    """Return what changes with a file, so that one is parsed once though many scenarios name it."""
-    status = path.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns
-
-
 @lru_cache(_FILES_KEPT)
-def _declared(
-    path: Path, shown: str, _this_edition: tuple[int, int, int]
-) -> tuple[DeclaredPoint, ...]:
-    source = path.read_bytes()
+def _declared(shown: str, source: bytes) -> tuple[DeclaredPoint, ...]:
+    """Return the points of a file; one is parsed once, though many scenarios name it."""
     if _FUNCTION.encode() not in source:
         return ()
     try:

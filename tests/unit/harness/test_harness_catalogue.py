@@ -118,6 +118,14 @@ def test_a_sub_package_and_a_module_are_scanned_alone(
     assert list(scan([f"{name}.sub", name, f"{name}.one", name])) == list(whole)
 
 
+def test_a_file_that_changes_is_read_anew(package: Package, tmp_path: Path) -> None:
+    """A file is parsed once for many scenarios, and again when it says something else."""
+    name = package({"point.py": "crash_point('some.one.before')\n"})
+    assert scan([name]).labels == ("some.one.before",)
+    (tmp_path / name / "point.py").write_text("crash_point('some.two.before')\n", encoding="utf-8")
+    assert scan([name]).labels == ("some.two.before",)
+
+
 def test_the_names_of_the_context_are_kept(package: Package) -> None:
     """Context keys are listed in their order; unpacked ones cannot be known."""
     name = package({"calls.py": "crash_point('a.b.before', command=c, part=1, **more)"})
