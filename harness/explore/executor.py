@@ -12,7 +12,7 @@ from harness.errors import DeadlineError
 from harness.lane import Lane
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from harness.lane import Job
@@ -102,12 +102,7 @@ class Executor:
             for _ in range(_AHEAD):
                 for lane in self._lanes:
                     if waiting and len(self._given[lane]) < _AHEAD:
-                        name = self._next(lane, waiting)
-                        if name not in self._warm[lane]:
-                            self._warm_up(lane, self._scenarios[name])
-                        index = waiting[name].popleft()
-                        if not waiting[name]:
-                            del waiting[name]
+                        index = self._take(lane, waiting)
                         lane.send("run", jobs[index], self._keep if keep else None)
                         self._given[lane].append(index)
             for lane in self._answering():
@@ -121,15 +116,21 @@ class Executor:
         self._given[lane].append(None)
         self._warm[lane].add(scenario.name)
 
-    def _next(self, lane: Lane, waiting: Mapping[str, deque[int]]) -> str:
-        """Choose the scenario of a lane's next experiment."""
+    def _take(self, lane: Lane, waiting: dict[str, deque[int]]) -> int:
+        """Take a lane's next job, of a scenario that is warm there if there is one."""
         others = [warm for other, warm in self._warm.items() if other is not lane]
 
         def preference(name: str) -> tuple[bool, bool, int]:
             alone = not any(name in warm for warm in others)
             return name in self._warm[lane], alone, len(waiting[name])
 
-        return max(waiting, key=preference)
+        name = max(waiting, key=preference)
+        if name not in self._warm[lane]:
+            self._warm_up(lane, self._scenarios[name])
+        index = waiting[name].popleft()
+        if not waiting[name]:
+            del waiting[name]
+        return index
 
     def _answering(self) -> list[Lane]:
         """Wait for lanes to answer the oldest request that they have been given."""

@@ -64,7 +64,7 @@ def make_directory(path: Path) -> None:
     """
     if not is_directory(path):
         remove(path)
-    path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
 
 
 def open_file(path: Path, flags: int) -> int:
