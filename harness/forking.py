@@ -23,9 +23,9 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, cast
 
 from harness import points
-from harness.armed import Armed, Stop
 from harness.channel import Channel
 from harness.heap import fill_holes
+from harness.points.armed import Armed, Stop
 from harness.process import adopt_orphans, begin_life, children, die_with_parent
 from harness.scenario import Site
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn, TypeAlias
 
-    from harness.armed import PlainStop
+    from harness.points.armed import PlainStop
     from harness.scenario import PlainSite
 
     Main: TypeAlias = dict[str, object] | None

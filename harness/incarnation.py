@@ -14,13 +14,13 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.armed import write_orders
 from harness.errors import DeadlineError, HarnessError
+from harness.points.armed import write_orders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.armed import Stop
+    from harness.points.armed import Stop
     from harness.scenario import Site
     from harness.schedule import Moment
     from harness.supervisor import Supervisor

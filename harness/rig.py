@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.armed import Stop
 from harness.incarnation import Incarnation, State
 from harness.oracles.oracle import Life
+from harness.points.armed import Stop
 from harness.scenario import Site
 from harness.workspace import Workspace, empty_image
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from harness.armed import Stop
     from harness.channel import Plain
+    from harness.points.armed import Stop
     from harness.scenario import Scenario, Site
 
 _ANSWER_S = 30.0

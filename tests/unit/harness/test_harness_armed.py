@@ -16,7 +16,7 @@ import pytest
 
 import harness
 from harness import points
-from harness.armed import Armed, Stop, write_orders
+from harness.points.armed import Armed, Stop, write_orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ import pytest
 
 import harness
 from harness import points
-from harness.armed import Armed
+from harness.points.armed import Armed
 
 ROOT = Path(harness.__file__).parent.parent
 

@@ -75,7 +75,7 @@ def arm(hook: Hook) -> None:
 
     Args:
         hook: Called with the label and the context of each hit, in the thread that hits it;
-            `harness.armed.Armed.hit` is the one that obeys a supervisor.
+            `harness.points.armed.Armed.hit` is the one that obeys a supervisor.
 
     Raises:
         ArmingRefusedError: ``CRASH_HARNESS_ARM`` is not ``1``, or the process is armed already.
@@ -91,6 +91,6 @@ def arm(hook: Hook) -> None:
 
 
 if ORDERS in os.environ:
-    from harness.armed import Armed  # never loaded while disarmed
+    from harness.points.armed import Armed  # never loaded while disarmed
 
     arm(Armed.from_file(os.environ[ORDERS]).hit)
