@@ -33,9 +33,9 @@ from benchmarks.ledger_scenario import SCENARIO
 from benchmarks.ledger_worker import COMMANDS, STRUCK
 from harness.explore.executor import Executor
 from harness.lane import Job
+from harness.model.result import Verdict
+from harness.model.schedule import parse
 from harness.oracles.effects import read_ledger
-from harness.result import Verdict
-from harness.schedule import parse
 from harness.workspace import default_root
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from benchmarks.ledger_worker import COMMANDS, live
+from harness.model.workload import Command, Workload
 from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice
 from harness.oracles.processes import NoSurvivors
 from harness.scenario import Scenario, Site
-from harness.workload import Command, Workload
 
 WARM_UPS = 10
 """The interpreter adapts bytecode during the first calls, which every fork would do again."""

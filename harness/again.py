@@ -22,7 +22,7 @@ from harness.workspace import Image, copy_files
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harness.oracles.oracle import Life
+    from harness.model.oracle import Life
 
 Standing: TypeAlias = tuple[str, int, int, str]
 """Scenario, seed, number of the incarnation that is to be started, digest of what is durable."""

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from harness.errors import UsageError
+from harness.model.errors import UsageError
 from harness.rig import IDENTITY
 from harness.scratch import sweep_scratch, take_scratch
 

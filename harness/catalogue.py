@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import UnknownNameError, UsageError
+from harness.model.errors import UnknownNameError, UsageError
 from harness.points import well_formed
 
 if TYPE_CHECKING:

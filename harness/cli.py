@@ -19,11 +19,12 @@ from harness.catalogue import scan
 from harness.cli_end import run_to_its_end
 from harness.cli_failures import gallery, recheck, report, repro, schema
 from harness.cli_options import report_option, root_option, scenarios_option, seed_option
-from harness.errors import UnknownNameError
 from harness.explore.executor import Executor
 from harness.explore.matrix import check_schedule, run_matrix
 from harness.explore.shrink import Shrinker, minimal_row
 from harness.explore.tiers import TIERS
+from harness.model.errors import UnknownNameError
+from harness.model.schedule import Schedule, parse
 from harness.outcome import exit_code
 from harness.pins import FILE_NAME, pins_in, read_pins
 from harness.record import RunFacts, new_run_dir, write_record
@@ -33,13 +34,12 @@ from harness.render.ndjson import EventLog
 from harness.render.outputs import EVENTS, chosen, write_run
 from harness.render.progress import ProgressBar
 from harness.render.summary import print_summary
-from harness.schedule import Schedule, parse
 from harness.workspace import default_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from harness.events import Event, Listener
+    from harness.model.events import Event, Listener
     from harness.scenario import Scenario
 
 MOST_LANES = max(16, 4 * (os.cpu_count() or 1))

@@ -7,7 +7,7 @@ import traceback
 
 import click
 
-from harness.errors import HarnessError, UsageError
+from harness.model.errors import HarnessError, UsageError
 from harness.outcome import ExitCode
 from harness.render.safe_text import block
 from harness.standard_streams import discard_output, prepare_streams

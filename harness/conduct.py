@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.durable import image_digest
-from harness.errors import DeadlineError, HarnessError
 from harness.gathering import RestartError
 from harness.incarnation import ForeignStopError
-from harness.oracles.oracle import Answer
-from harness.result import ExperimentResult, Fired, LifeTrace, Verdict, Violation
-from harness.schedule import Schedule
+from harness.model.errors import DeadlineError, HarnessError
+from harness.model.oracle import Answer
+from harness.model.result import ExperimentResult, Fired, LifeTrace, Verdict, Violation
+from harness.model.schedule import Schedule
 
 if TYPE_CHECKING:
     from harness.again import Start
     from harness.gathering import Gathering
-    from harness.oracles.oracle import Evidence, Life, Oracle
+    from harness.model.oracle import Evidence, Life, Oracle
+    from harness.model.schedule import Strike
     from harness.rig import Halt, Rig
-    from harness.schedule import Strike
 
 
 class EndedError(HarnessError):

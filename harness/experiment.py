@@ -19,19 +19,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, cast
 
-from harness.errors import HarnessError
 from harness.lane import Job, Lane
-from harness.result import ExperimentResult, NotHeldError, Verdict, Violation
-from harness.schedule import parse
+from harness.model.errors import HarnessError
+from harness.model.result import ExperimentResult, NotHeldError, Verdict, Violation
+from harness.model.schedule import parse
 from harness.workspace import Image, default_root
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.incarnation import Death
+    from harness.model.workload import Command
     from harness.rig import Halt
     from harness.scenario import Scenario
-    from harness.workload import Command
 
 
 @dataclass(frozen=True, slots=True)

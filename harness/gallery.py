@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 from harness.catalogue import scan
 from harness.control_images import control_image
-from harness.errors import HarnessError, UsageError
 from harness.explore.matrix import run_matrix
 from harness.explore.shrink import Shrinker, minimal_row
 from harness.failure_record import FAILURE
-from harness.jsontext import one_item_a_line
+from harness.model.canonical_json import one_item_a_line
+from harness.model.errors import HarnessError, UsageError
+from harness.model.schedule import parse
 from harness.outcome import Outcome
 from harness.record import alone
 from harness.recording.environment import NOWHERE
@@ -33,7 +34,6 @@ from harness.recording.settled import Settled
 from harness.render.gallery_index import Entry, gallery_index
 from harness.render.html_failure import failure_page
 from harness.render.issue import issue
-from harness.schedule import parse
 from harness.shape import check
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from harness.explore.executor import Executor
     from harness.explore.shrink import Minimal
     from harness.failure_record import FailureRecord
-    from harness.jsontext import Json
-    from harness.result import ExperimentResult
+    from harness.model.canonical_json import Json
+    from harness.model.result import ExperimentResult
+    from harness.model.schedule import Schedule
     from harness.scenario import Scenario
-    from harness.schedule import Schedule
 
 INDEX = "gallery.json"
 OVERVIEW = "README.md"

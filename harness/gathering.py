@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from harness.again import Again, Beginning, Recovery, can_go_on_from
 from harness.durable import image_digest
-from harness.errors import HarnessError
-from harness.oracles.oracle import Evidence
+from harness.model.errors import HarnessError
+from harness.model.oracle import Evidence
 
 if TYPE_CHECKING:
     from harness.again import Known, Standing, Start
-    from harness.oracles.oracle import Life
+    from harness.model.oracle import Life
     from harness.rig import Rig
     from harness.workspace import Image
 

@@ -14,15 +14,15 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import DeadlineError, HarnessError
+from harness.model.errors import DeadlineError, HarnessError
 from harness.points.armed import write_orders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.model.schedule import Moment
     from harness.points.armed import Stop
     from harness.scenario import Site
-    from harness.schedule import Moment
     from harness.supervisor import Supervisor
 
 

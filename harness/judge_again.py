@@ -7,17 +7,17 @@ import signal
 from typing import TYPE_CHECKING
 
 from harness.conduct import judge
-from harness.errors import UsageError
 from harness.failure_record import read_failure_record
 from harness.incarnation import Death, Hit
-from harness.oracles.oracle import Evidence, Life
+from harness.model.errors import UsageError
+from harness.model.oracle import Evidence, Life
 from harness.workspace import Image
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.failure_record import FailureRecord
-    from harness.result import Verdict, Violation
+    from harness.model.result import Verdict, Violation
     from harness.scenario import Scenario
 
 _DEATH = re.compile(r"killed by (?P<signal>SIG[A-Z0-9]+)|exited with code (?P<code>-?\d+)")

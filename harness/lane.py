@@ -20,13 +20,13 @@ import multiprocess
 from harness.again import Known
 from harness.conduct import conduct, judge, settle, start_of
 from harness.control_images import control_image
-from harness.errors import DeadlineError, HarnessError
 from harness.gathering import Gathering
+from harness.model.errors import DeadlineError, HarnessError
+from harness.model.result import Verdict
+from harness.model.schedule import CONTROL, Schedule
 from harness.pickling import portable
 from harness.process import die_with_parent
-from harness.result import Verdict
 from harness.rig import Rig
-from harness.schedule import CONTROL, Schedule
 from harness.scratch import sweep_scratch, take_scratch
 from harness.supervisor import Supervisor
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.again import Beginning
-    from harness.result import ExperimentResult, Violation
+    from harness.model.result import ExperimentResult, Violation
     from harness.scenario import Scenario
     from harness.workspace import Workspace
     from harness.world.client import World

@@ -8,16 +8,16 @@ from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from harness.model.result import Verdict
+from harness.model.schedule import CONTROL, Moment
 from harness.pins import NO_PINS, Pins
-from harness.result import Verdict
-from harness.schedule import CONTROL, Moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from harness.catalogue import Catalogue
+    from harness.model.result import ExperimentResult
     from harness.pins import KnownFailure
-    from harness.result import ExperimentResult
     from harness.scenario import Scenario
 
 

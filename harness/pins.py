@@ -20,15 +20,15 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from harness.errors import UnknownNameError, UsageError
-from harness.result import Verdict
-from harness.schedule import parse
+from harness.model.errors import UnknownNameError, UsageError
+from harness.model.result import Verdict
+from harness.model.schedule import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from harness.result import ExperimentResult
+    from harness.model.result import ExperimentResult
 
 FILE_NAME = "crash-harness.pins.toml"
 

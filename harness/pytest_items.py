@@ -16,22 +16,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import harness
-from harness.errors import HarnessError, UsageError
 from harness.explore.executor import Executor
 from harness.explore.matrix import run_matrix
 from harness.lane import Job
+from harness.model.errors import HarnessError, UsageError
+from harness.model.result import Verdict
+from harness.model.schedule import parse
 from harness.pins import FILE_NAME, pins_in
 from harness.pytest_plugin import FOLDER_INI
 from harness.registry import scenarios_in
 from harness.render.safe_text import block, plain
-from harness.result import Verdict
-from harness.schedule import parse
 from harness.workspace import default_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harness.result import ExperimentResult
+    from harness.model.result import ExperimentResult
     from harness.scenario import Scenario
 
 

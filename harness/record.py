@@ -10,14 +10,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from harness.control_images import control_image, forget_controls
-from harness.errors import UsageError
 from harness.failure_record import FAILURE
+from harness.model.errors import UsageError
+from harness.model.result import Verdict
 from harness.outcome import exit_code
 from harness.pins import NO_PINS
 from harness.recording.failure import Circumstances, failure_record
 from harness.recording.masking import Masking
 from harness.recording.open_failures import keep_open
-from harness.result import Verdict
 from harness.run_record import RESULTS, SCHEMA
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.failure_record import EnvironmentRow, MinimalRow
-    from harness.jsontext import Json
+    from harness.model.canonical_json import Json
+    from harness.model.result import ExperimentResult
     from harness.outcome import Outcome
     from harness.pins import KnownFailure, Pins
-    from harness.result import ExperimentResult
     from harness.run_record import (
         ExperimentRow,
         MomentRow,

@@ -8,16 +8,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import UsageError
 from harness.failure_record import read_failure_record
 from harness.lane import Job
+from harness.model.errors import UsageError
+from harness.model.result import Verdict
+from harness.model.schedule import CONTROL, Schedule, parse
 from harness.outcome import ExitCode
-from harness.result import Verdict
-from harness.schedule import CONTROL, Schedule, parse
 
 if TYPE_CHECKING:
     from harness.explore.executor import Executor
-    from harness.result import ExperimentResult
+    from harness.model.result import ExperimentResult
     from harness.scenario import Scenario
 
 

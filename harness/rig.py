@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.incarnation import Incarnation, State
-from harness.oracles.oracle import Life
+from harness.model.oracle import Life
 from harness.points.armed import Stop
 from harness.scenario import Site
 from harness.workspace import Workspace, empty_image
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from harness.again import Beginning
     from harness.incarnation import Death, Hit
+    from harness.model.schedule import Moment
+    from harness.model.workload import Command
     from harness.scenario import Scenario
-    from harness.schedule import Moment
     from harness.supervisor import Supervisor
-    from harness.workload import Command
     from harness.workspace import Image
     from harness.world.client import World
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, Literal, TypedDict, TypeVar
 
-from harness.errors import UsageError
+from harness.model.errors import UsageError
 from harness.shape import check
 
 if TYPE_CHECKING:

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from harness.errors import UnknownNameError, UsageError
-from harness.workload import Command
+from harness.model.errors import UnknownNameError, UsageError
+from harness.model.workload import Command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from harness.jsontext import JsonObject
-    from harness.oracles.oracle import Oracle
-    from harness.workload import Workload
+    from harness.model.canonical_json import JsonObject
+    from harness.model.oracle import Oracle
+    from harness.model.workload import Workload
     from harness.world.service import Service
 
     PlainSite: TypeAlias = tuple[str, str, str, str, int, int, list[tuple[str, JsonObject]]]

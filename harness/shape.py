@@ -19,13 +19,13 @@ from typing import (
     is_typeddict,
 )
 
-from harness.errors import UsageError
+from harness.model.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from harness.jsontext import JsonObject
+    from harness.model.canonical_json import JsonObject
 
     Check: TypeAlias = Callable[[object, str], None]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 from multiprocess import spawn
 
 from harness.channel import Channel
-from harness.errors import DeadlineError, HarnessError
+from harness.model.errors import DeadlineError, HarnessError
 from harness.pickling import plainly, portable
 from harness.process import children
 

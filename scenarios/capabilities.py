@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from faker import Faker
 
+from harness.model.workload import Command, Workload
 from harness.oracles.inputs import OneVersion
-from harness.workload import Command, Workload
 from harness.world.file_server import FileServer, SourceFile
 from harness.world.receiver import Receiver
 from harness.world.render_service import RenderService

@@ -7,6 +7,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from harness.model.workload import Command
 from harness.oracles.artifacts import ArtifactsWhole
 from harness.oracles.boxes import BoxesAgree, EventsOnce
 from harness.oracles.checkpoints import CheckpointsAdvance
@@ -18,7 +19,6 @@ from harness.oracles.recovery import DecisionsRight, RestartChangesNothing
 from harness.oracles.remote_effects import OneEffectPerCommand, UnknownLeftAlone
 from harness.oracles.trees import NothingOutside, TreesWhole
 from harness.scenario import HOLDS, Scenario
-from harness.workload import Command
 from harness.world.coordinator import Coordinator
 from harness.world.receiver import FILE_NAME as NOTIFICATIONS
 from harness.world.receiver import read_notifications
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from harness.jsontext import JsonObject
+    from harness.model.canonical_json import JsonObject
+    from harness.model.oracle import Oracle
+    from harness.model.workload import Workload
     from harness.oracles.books import AttemptRow
-    from harness.oracles.oracle import Oracle
     from harness.scenario import Pin
-    from harness.workload import Workload
     from harness.world.service import Service
     from scenarios.capability_worker import BetweenLives
     from worker_under_test.main import Parts

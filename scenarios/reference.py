@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from faker import Faker
 
+from harness.model.workload import Command, ReplyLost, Workload
 from harness.oracles.artifacts import ArtifactsWhole
 from harness.oracles.boxes import BoxesAgree, EventsOnce
 from harness.oracles.checkpoints import CheckpointsAdvance
@@ -17,7 +18,6 @@ from harness.oracles.kept import WholePartsKept
 from harness.oracles.processes import NoSurvivors
 from harness.oracles.recovery import DecisionsRight, RestartChangesNothing
 from harness.scenario import HOLDS, Pin, Scenario
-from harness.workload import Command, ReplyLost, Workload
 from harness.world.coordinator import Coordinator
 from harness.world.facts import read_facts
 from scenarios.reference_books import ARTIFACTS, read_books, worker_view
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from harness.jsontext import JsonObject
+    from harness.model.canonical_json import JsonObject
     from harness.oracles.books import AttemptRow
     from harness.scenario import Site
     from worker_under_test.main import Parts

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, cast
 
 from faker import Faker
 
+from harness.model.workload import Command, ReplyLost, Workload
 from harness.oracles.admission import CancelHonoured, DrainingAdmitsNothing, WithinCapacity
 from harness.scenario import HOLDS
-from harness.workload import Command, ReplyLost, Workload
 from scenarios.reference import GROUP, ORACLES, compute, control, variant
 from scenarios.reference_books import read_books
 from scenarios.reference_worker import warm_up, worker_with

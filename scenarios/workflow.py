@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from faker import Faker
 
+from harness.model.workload import Command, Workload
 from harness.oracles.boxes import BoxesAgree, EventsOnce
 from harness.oracles.checkpoints import CheckpointsAdvance
 from harness.oracles.commands import CommandsEnd, FreshGoesThrough
@@ -18,7 +19,6 @@ from harness.oracles.recovery import DecisionsRight, RestartChangesNothing
 from harness.oracles.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAdvance
 from harness.oracles.steps import StepSource
 from harness.scenario import HOLDS, Pin, Scenario
-from harness.workload import Command, Workload
 from harness.world.coordinator import Coordinator
 from harness.world.effects import REPEAT, EffectsService
 from scenarios.plan_host.asked import rows_of, steps
@@ -28,7 +28,7 @@ from scenarios.reference_worker import QUIET_AT, warm_up, worker_with
 from worker_under_test.main import Parts
 
 if TYPE_CHECKING:
-    from harness.jsontext import JsonObject
+    from harness.model.canonical_json import JsonObject
     from harness.oracles.books import AttemptRow, GraphRow
     from worker_under_test.adapters.sqlite_store import SqliteStore
     from worker_under_test.checkpoint import Snapshot

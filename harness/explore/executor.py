@@ -8,15 +8,15 @@ import signal
 from collections import deque
 from typing import TYPE_CHECKING, Self, cast
 
-from harness.errors import DeadlineError
 from harness.lane import Lane
+from harness.model.errors import DeadlineError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from harness.lane import Job
-    from harness.result import ExperimentResult
+    from harness.model.result import ExperimentResult
     from harness.scenario import Scenario
 
 _EXPERIMENT_S = 300.0

@@ -8,24 +8,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from harness.catalogue import scan
-from harness.errors import UnknownNameError
-from harness.events import ExperimentFinished, Planned, RunFinished, RunStarted
 from harness.explore.tiers import TIERS, smoke
 from harness.lane import Job
+from harness.model.errors import UnknownNameError
+from harness.model.events import ExperimentFinished, Planned, RunFinished, RunStarted
+from harness.model.result import Verdict
+from harness.model.schedule import CONTROL
 from harness.outcome import Outcome, join_groups
-from harness.result import Verdict
-from harness.schedule import CONTROL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from harness.catalogue import Catalogue
-    from harness.events import Listener
     from harness.explore.executor import Executor
     from harness.explore.tiers import Rounds
-    from harness.result import ExperimentResult
+    from harness.model.events import Listener
+    from harness.model.result import ExperimentResult
+    from harness.model.schedule import Schedule
     from harness.scenario import Scenario
-    from harness.schedule import Schedule
 
 T = TypeVar("T")
 

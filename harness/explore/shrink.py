@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.lane import Job
-from harness.result import Verdict
-from harness.schedule import Schedule
+from harness.model.result import Verdict
+from harness.model.schedule import Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harness.explore.executor import Executor
     from harness.failure_record import MinimalRow
-    from harness.result import ExperimentResult
+    from harness.model.result import ExperimentResult
 
 RUNS = 60
 """How many experiments a run may add to shrink its failures."""

@@ -10,12 +10,12 @@ import random
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, TypeAlias
 
-from harness.result import Verdict
-from harness.schedule import CONTROL, Moment, Schedule
+from harness.model.result import Verdict
+from harness.model.schedule import CONTROL, Moment, Schedule
 
 if TYPE_CHECKING:
     from harness.incarnation import Hit
-    from harness.result import ExperimentResult
+    from harness.model.result import ExperimentResult
 
 Rounds: TypeAlias = Generator[list[Schedule], list["ExperimentResult"], tuple[str, ...]]
 """Yields rounds of schedules, is sent their results, and returns what it left out, in words."""

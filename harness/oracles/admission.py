@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.model.oracle import Finding, broken_if
 from harness.oracles.books import ENDED
-from harness.oracles.oracle import Finding, broken_if
 from harness.world.facts import ENDING_KINDS, read_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from harness.model.oracle import Evidence
+    from harness.model.workload import Command
     from harness.oracles.books import AttemptRow, BookReader, Books
-    from harness.oracles.oracle import Evidence
-    from harness.workload import Command
 
 
 @dataclass(frozen=True, slots=True)

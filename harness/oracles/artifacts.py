@@ -6,15 +6,15 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.oracles.oracle import Finding, broken_if, first_seen
+from harness.model.oracle import Finding, broken_if, first_seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from harness.model.oracle import Evidence
+    from harness.model.workload import Command
     from harness.oracles.books import BookReader
-    from harness.oracles.oracle import Evidence
-    from harness.workload import Command
 
 
 @dataclass(frozen=True, slots=True)

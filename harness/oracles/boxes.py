@@ -6,15 +6,15 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.model.oracle import Finding, broken_if, first_seen
 from harness.oracles.books import ENDED
-from harness.oracles.oracle import Finding, broken_if, first_seen
 from harness.world.facts import ENDING_KINDS, read_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.model.oracle import Evidence
     from harness.oracles.books import BookReader, Books
-    from harness.oracles.oracle import Evidence
     from harness.world.facts import CoordinatorFacts
 
 

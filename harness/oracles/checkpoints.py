@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.oracles.oracle import Finding, broken_if
+from harness.model.oracle import Finding, broken_if
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.model.oracle import Evidence
     from harness.oracles.books import BookReader
-    from harness.oracles.oracle import Evidence
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.oracles.oracle import Finding, broken_if
+from harness.model.oracle import Finding, broken_if
 from harness.world.facts import ENDING_KINDS, read_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.model.oracle import Evidence
     from harness.oracles.books import BookReader
-    from harness.oracles.oracle import Evidence
     from harness.world.facts import CoordinatorFacts
 
 

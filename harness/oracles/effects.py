@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.oracles.oracle import Finding, broken_if
+from harness.model.oracle import Finding, broken_if
 from harness.world.ledger import Effect, EffectLedger
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.oracles.oracle import Evidence
+    from harness.model.oracle import Evidence
 
 
 def read_ledger(world_dir: Path) -> tuple[Effect, ...]:

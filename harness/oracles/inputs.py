@@ -6,14 +6,14 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.model.oracle import Finding, broken_if, first_seen
 from harness.oracles.artifacts import read_files
-from harness.oracles.oracle import Finding, broken_if, first_seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from harness.model.oracle import Evidence
     from harness.oracles.books import BookReader
-    from harness.oracles.oracle import Evidence
 
 
 @dataclass(frozen=True, slots=True)

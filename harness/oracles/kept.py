@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.model.oracle import Finding, broken_if
 from harness.oracles.artifacts import read_files
 from harness.oracles.books import ENDED
-from harness.oracles.oracle import Finding, broken_if
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from harness.model.oracle import Evidence, Life
+    from harness.model.workload import Command
     from harness.oracles.books import BookReader
-    from harness.oracles.oracle import Evidence, Life
-    from harness.workload import Command
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.model.oracle import Finding, broken_if
 from harness.oracles.naive_plan import TERMINAL, plan
-from harness.oracles.oracle import Finding, broken_if
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.model.oracle import Evidence
     from harness.oracles.books import GraphRow, SnapshotRow
     from harness.oracles.naive_plan import NaivePlan
-    from harness.oracles.oracle import Evidence
     from harness.oracles.steps import SeenLife, StepSource
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from harness.oracles.oracle import Finding, broken_if
+from harness.model.oracle import Finding, broken_if
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.oracles.oracle import Evidence
+    from harness.model.oracle import Evidence
 
 StrangerReader: TypeAlias = Callable[[Path], tuple[str, ...]]
 """Reads names of strangers from a world's directory; the command line of each begins with its."""

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.model.oracle import Finding, broken_if
 from harness.oracles.books import ENDED
 from harness.oracles.effects import read_ledger
-from harness.oracles.oracle import Finding, broken_if
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.model.oracle import Evidence, Life
     from harness.oracles.books import AttemptRow, BookReader
-    from harness.oracles.oracle import Evidence, Life
 
 View = Callable[[Path], object]
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from harness.oracles.oracle import Finding, broken_if
+from harness.model.oracle import Finding, broken_if
 from harness.world.facts import ENDING_KINDS, read_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.model.oracle import Evidence
     from harness.oracles.books import BookReader
-    from harness.oracles.oracle import Evidence
 
 EffectReader: TypeAlias = Callable[[Path], tuple[str, ...]]
 """Reads from a world's directory which commands had an effect: each once for each effect."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.model.oracle import Finding, broken_if
 from harness.oracles.naive_plan import plan
-from harness.oracles.oracle import Finding, broken_if
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.oracles.oracle import Evidence
+    from harness.model.oracle import Evidence
     from harness.oracles.steps import StepSource
 
 

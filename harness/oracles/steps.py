@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from harness.model.workload import Workload
 from harness.oracles.books import GraphRow
 from harness.oracles.effects import read_ledger
-from harness.workload import Workload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.model.oracle import Evidence, Life
     from harness.oracles.books import BookReader, SnapshotRow
-    from harness.oracles.oracle import Evidence, Life
     from harness.workspace import Image
 
 GraphsOf: TypeAlias = Callable[[Workload, int], tuple[GraphRow, ...]]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.model.oracle import Finding, broken_if, first_seen
 from harness.oracles.artifacts import read_files
-from harness.oracles.oracle import Finding, broken_if, first_seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from harness.oracles.oracle import Evidence
-    from harness.workload import Command
+    from harness.model.oracle import Evidence
+    from harness.model.workload import Command
 
 
 @dataclass(frozen=True, slots=True)

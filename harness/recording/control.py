@@ -6,16 +6,16 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness.model.schedule import CONTROL
 from harness.recording.sightings import Seen, read_seen
 from harness.recording.states import Held, read_held, state
 from harness.recording.story import history
-from harness.schedule import CONTROL
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.failure_record import ControlRow
-    from harness.result import ExperimentResult
+    from harness.model.result import ExperimentResult
 
 _MESSAGE_CHARS = 2_000
 _ENTRIES = 10_000

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
         StateRow,
         WorkloadRow,
     )
-    from harness.jsontext import Json
+    from harness.model.canonical_json import Json
+    from harness.model.result import ExperimentResult
+    from harness.model.workload import Workload
     from harness.oracles.books import Books
     from harness.outcome import Outcome
     from harness.recording.masking import Masking
-    from harness.result import ExperimentResult
-    from harness.workload import Workload
 
 _OUTPUT_BYTES = 4_000
 _STATES = 12

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.jsontext import Json
+    from harness.model.canonical_json import Json
 
 MASK = "<masked>"
 

@@ -10,9 +10,9 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from harness.errors import UsageError
 from harness.failure_record import read_failure_record
-from harness.result import Verdict
+from harness.model.errors import UsageError
+from harness.model.result import Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.errors import HarnessError
+from harness.model.errors import HarnessError
 from harness.world.facts import (
     ENDING_KINDS,
     Ack,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.failure_record import CommandRow, EffectRow
-    from harness.workload import Command, Workload
+    from harness.model.workload import Command, Workload
 
 _BODY_CHARS = 400
 

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.failure_record import HistoryRow
+    from harness.model.result import ExperimentResult, LifeTrace
     from harness.recording.sightings import Seen
-    from harness.result import ExperimentResult, LifeTrace
 
 _MOST = 100_000
 _CONTEXT_CHARS = 200

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from harness.failure_record import StrikeRow
     from harness.incarnation import Hit
+    from harness.model.result import ExperimentResult, Fired
     from harness.outcome import Outcome
-    from harness.result import ExperimentResult, Fired
 
 _PASSED = 6
 

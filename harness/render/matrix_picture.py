@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.errors import UsageError
-from harness.schedule import parse
+from harness.model.errors import UsageError
+from harness.model.schedule import parse
 
 if TYPE_CHECKING:
     from harness.run_record import RunRecord

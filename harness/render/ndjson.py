@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Self
 
-from harness.events import Event, ExperimentFinished, Planned, RunFinished, RunStarted
+from harness.model.events import Event, ExperimentFinished, Planned, RunFinished, RunStarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from harness.jsontext import Json
+    from harness.model.canonical_json import Json
     from harness.run_record import RunRecord
 
 

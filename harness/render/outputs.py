@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import UnknownNameError, UsageError
 from harness.failure_record import FAILURE, read_failure_record
+from harness.model.errors import UnknownNameError, UsageError
 from harness.render.again import program, test_to_paste
 from harness.render.annotations import workflow_commands
 from harness.render.html_failure import failure_page

@@ -14,7 +14,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from harness.events import Event, ExperimentFinished, Planned, RunFinished, RunStarted
+from harness.model.events import Event, ExperimentFinished, Planned, RunFinished, RunStarted
 
 if TYPE_CHECKING:
     from rich.console import Console

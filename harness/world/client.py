@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 import multiprocess
 from multiprocess.util import Finalize
 
-from harness.errors import DeadlineError, HarnessError, UsageError
+from harness.model.errors import DeadlineError, HarnessError, UsageError
 from harness.pickling import portable
 from harness.world.control import (
     SOCKET_NAME,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from harness.workload import Command, Workload
+    from harness.model.workload import Command, Workload
     from harness.world.control import Call, Pipe, Transport
     from harness.world.service import Service
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from harness.jsontext import canonical
+from harness.model.canonical_json import canonical
 
 if TYPE_CHECKING:
     from harness.world.facts import Delivery, OfferedCommand

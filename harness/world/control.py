@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from harness.workload import Command, Workload
+    from harness.model.workload import Command, Workload
     from harness.world.service import Service
 
 Transport = Literal["unix", "tcp"]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from harness.errors import UsageError
-from harness.jsontext import canonical
-from harness.workload import ReplyLost
+from harness.model.canonical_json import canonical
+from harness.model.errors import UsageError
+from harness.model.workload import ReplyLost
 from harness.world.command_stream import CAUGHT_UP, CommandStream, message
 from harness.world.coordinator_books import Books
 from harness.world.coordinator_schema import FILE_NAME
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from harness.jsontext import JsonObject
-    from harness.workload import Command, Exchange
+    from harness.model.canonical_json import JsonObject
+    from harness.model.workload import Command, Exchange
     from harness.world.fact_store import FactStore
     from harness.world.facts import Fact
     from harness.world.service import Stage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from harness.jsontext import canonical
+from harness.model.canonical_json import canonical
 from harness.world.facts import (
     ENDING_KINDS,
     Ack,
@@ -21,7 +21,7 @@ from harness.world.facts import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harness.workload import Exchange
+    from harness.model.workload import Exchange
     from harness.world.facts import CoordinatorFacts, Fact
 
 
@@ -54,7 +54,7 @@ class Books:
 
         Args:
             exchange: Kind of the request.
-            key: As `harness.workload.ReplyLost` has it.
+            key: As `harness.model.workload.ReplyLost` has it.
         """
         return self._exchanges[exchange, key]
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from harness.jsontext import canonical
+from harness.model.canonical_json import canonical
 from harness.world.incoming import read_fields
 
 if TYPE_CHECKING:
-    from harness.workload import Command
+    from harness.model.workload import Command
     from harness.world.service import Stage
 
 REPEAT = "-repeat"

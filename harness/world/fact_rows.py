@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.jsontext import canonical
+from harness.model.canonical_json import canonical
 from harness.world.coordinator_schema import insert
 from harness.world.facts import Ack, Delivery, Heartbeat, OfferedCommand, Receipt, Refusal, Session
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
-from harness.errors import HarnessError
+from harness.model.errors import HarnessError
 from harness.world.coordinator_schema import FILE_NAME, select
 from harness.world.fact_file import elsewhere
 from harness.world.sqlite_reading import reading
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
 
-    from harness.jsontext import JsonObject
+    from harness.model.canonical_json import JsonObject
 
 ENDING_KINDS = frozenset({"succeeded", "failed", "cancelled", "unknown"})
 """Kinds of events that end their command."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from aiohttp import web
 
-from harness.errors import UsageError
+from harness.model.errors import UsageError
 from harness.world.incoming import path_text
 from harness.world.logged_requests import read_requests
 from harness.world.logged_service import LoggedService

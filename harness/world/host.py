@@ -7,7 +7,7 @@ import logging
 import signal
 from typing import TYPE_CHECKING
 
-from harness.errors import HarnessError, UsageError
+from harness.model.errors import HarnessError, UsageError
 from harness.pickling import portable
 from harness.process import die_with_parent
 from harness.world.control import (

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Never, cast
 
 from aiohttp import web
 
-from harness.jsontext import canonical
+from harness.model.canonical_json import canonical
 from harness.world.replies import ConnectionCut, Refused
 
 if TYPE_CHECKING:
-    from harness.jsontext import Json, JsonObject
+    from harness.model.canonical_json import Json, JsonObject
 
 MAX_BODY_BYTES = 1 << 20
 """Largest body of a request, in bytes."""

@@ -10,14 +10,14 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from harness.errors import HarnessError
-from harness.jsontext import canonical
+from harness.model.canonical_json import canonical
+from harness.model.errors import HarnessError
 from harness.world.sqlite_reading import reading
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.jsontext import JsonObject
+    from harness.model.canonical_json import JsonObject
 
 REFUSED: Final = "refused"
 """Outcome of a request that a fault refused before the service acted."""

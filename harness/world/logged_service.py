@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from harness.workload import Command
+    from harness.model.workload import Command
     from harness.world.ledger import EffectLedger
     from harness.world.request_log import RequestLog
     from harness.world.service import Stage

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, cast
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from harness.errors import DeadlineError, HarnessError, UsageError
+from harness.model.errors import DeadlineError, HarnessError, UsageError
 from harness.world.coordinator_schema import COLUMNS, TABLES, select
 
 if TYPE_CHECKING:

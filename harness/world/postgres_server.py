@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
 from urllib.parse import quote
 
-from harness.errors import DeadlineError, HarnessError, UsageError
+from harness.model.errors import DeadlineError, HarnessError, UsageError
 from harness.process import die_with_parent
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from harness.jsontext import digest
+from harness.model.canonical_json import digest
 from harness.world.incoming import read_fields
 from harness.world.logged_requests import read_requests
 from harness.world.logged_service import LoggedService

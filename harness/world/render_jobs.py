@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, cast
 
-from harness.jsontext import digest
+from harness.model.canonical_json import digest
 from harness.world.logged_requests import REFUSED, read_requests
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.jsontext import JsonObject
+    from harness.model.canonical_json import JsonObject
     from harness.world.logged_requests import LoggedRequest
 
 FILE_NAME: Final = "render.db"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from harness.errors import UsageError
-from harness.jsontext import canonical
+from harness.model.canonical_json import canonical
+from harness.model.errors import UsageError
 from harness.world.incoming import path_text, query_text, read_fields
 from harness.world.logged_service import LoggedService
 from harness.world.render_jobs import FILE_NAME, RenderBooks, RenderContract, result_of

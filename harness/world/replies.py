@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 from aiohttp import web
 
-from harness.jsontext import canonical
+from harness.model.canonical_json import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.jsontext import Json
+    from harness.model.canonical_json import Json
 
 ErrorKind = Literal[
     "invalid",

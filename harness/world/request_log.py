@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
-    from harness.jsontext import JsonObject
+    from harness.model.canonical_json import JsonObject
     from harness.world.service import Stage
     from harness.world.wire_faults import Fault
 

@@ -17,7 +17,7 @@ from harness.world.world_copy import copy_world
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.workload import Command
+    from harness.model.workload import Command
     from harness.world.control import Open
     from harness.world.lasting import Lasting
     from harness.world.service import Service

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
-    from harness.workload import Command, Workload
+    from harness.model.workload import Command, Workload
     from harness.world.ledger import EffectLedger
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from harness.errors import UsageError
+from harness.model.errors import UsageError
 from harness.world.replies import STATUS, Refused
 
 if TYPE_CHECKING:

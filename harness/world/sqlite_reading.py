@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from typing import TYPE_CHECKING
 
 from harness.durable import opened
-from harness.errors import HarnessError
+from harness.model.errors import HarnessError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from harness.errors import UnknownNameError, UsageError
+from harness.model.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

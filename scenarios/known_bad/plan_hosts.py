@@ -15,7 +15,7 @@ from worker_under_test.checkpoint import Snapshot, Status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.workload import Command
+    from harness.model.workload import Command
     from scenarios.plan_host.host import Run
     from worker_under_test.checkpoint import Plan, StepDef
 

@@ -16,7 +16,7 @@ from worker_under_test.checkpoint import Plan, StepDef, build_plan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.workload import Command
+    from harness.model.workload import Command
     from worker_under_test.checkpoint import Snapshot
 
 FIRST_IS_SLOW = Wiring(slow=frozenset("a"))

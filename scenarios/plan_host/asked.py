@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict, cast
 
+from harness.model.workload import Command, Workload
 from harness.oracles.books import GraphRow, StepRow
-from harness.workload import Command, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harness.jsontext import JsonObject
+    from harness.model.canonical_json import JsonObject
 
 
 class _StepFields(TypedDict):

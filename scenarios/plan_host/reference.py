@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from harness.oracles.oracle import Oracle
+    from harness.model.oracle import Oracle
+    from harness.model.workload import Workload
     from harness.scenario import Site
-    from harness.workload import Workload
     from worker_under_test.checkpoint import StoreCAS
 
 TABLE = "runs.json"

@@ -9,8 +9,8 @@ from matrix_kinds import Cell, Kind, effects_of, losing_replies, steps_again
 
 from harness.durable import opened
 from harness.lane import Lane
-from harness.result import Verdict
-from harness.schedule import parse
+from harness.model.result import Verdict
+from harness.model.schedule import parse
 from harness.workspace import default_root
 from harness.world.facts import ENDING_KINDS, read_facts
 from scenarios.reference_books import DATABASE, read_books
@@ -18,8 +18,8 @@ from scenarios.reference_books import DATABASE, read_books
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from harness.model.workload import Command
     from harness.rig import Halt
-    from harness.workload import Command
 
 _UNSCOPED = ("store.", "backoff.", "recovery.scan.")
 _BY_RUN = ("step.", "steps.", "snapshot.", "gate.")

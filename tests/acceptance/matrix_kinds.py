@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from harness.model.workload import Command, ReplyLost, Workload
 from harness.oracles.effects import read_ledger
 from harness.rig import IDENTITY
 from harness.scenario import HOLDS
-from harness.workload import Command, ReplyLost, Workload
 from harness.world.effects import REPEAT
 from harness.world.file_server import FileServer
 from harness.world.receiver import Receiver
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from harness.jsontext import JsonObject
+    from harness.model.canonical_json import JsonObject
     from harness.scenario import Scenario
     from harness.world.service import Service
 

@@ -122,7 +122,7 @@ def test_declared_point_that_is_never_reached_turns_the_run_red(command: Command
         "from harness.oracles.processes import NoSurvivors\n"
         "from harness.points import crash_point\n"
         "from harness.scenario import Scenario\n"
-        "from harness.workload import Command, Workload\n"
+        "from harness.model.workload import Command, Workload\n"
         "def worker(site):\n"
         "    crash_point('work.do.before')\n"
         "    if not site.offered:\n"

@@ -17,7 +17,7 @@ SCENARIOS = """
 from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice
 from harness.points import crash_point
 from harness.scenario import Scenario, broken_by
-from harness.workload import Command, Workload
+from harness.model.workload import Command, Workload
 from harness.world.ledger import EffectLedger
 
 

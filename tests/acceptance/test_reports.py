@@ -23,7 +23,7 @@ from pathlib import Path
 from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice
 from harness.points import crash_point
 from harness.scenario import Scenario
-from harness.workload import Command, Workload
+from harness.model.workload import Command, Workload
 from harness.world.ledger import EffectLedger
 
 

@@ -21,7 +21,7 @@ from scenarios.reference_books import read_books
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.workload import Command
+    from harness.model.workload import Command
 
 LOSES_REPLY = partial(Receiver, honours_keys=False, faults=(Fault("reply_lost", "notify", "n1"),))
 UNKNOWN = capability_scenario("unknown", offers(notify("n1")), (LOSES_REPLY,))

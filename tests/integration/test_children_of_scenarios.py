@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.experiment import Experiment
+from harness.model.result import Verdict
 from harness.oracles.effects import read_ledger
-from harness.result import Verdict
 from harness.world.facts import ENDING_KINDS, read_facts
 from scenarios.commands import COMMAND_KILLED, COMMAND_PID_REUSED
 

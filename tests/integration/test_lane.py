@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.control_images import control_image
-from harness.errors import HarnessError
 from harness.explore.executor import Executor
 from harness.explore.matrix import run_matrix
 from harness.explore.tiers import moment_of, recovery_hits
 from harness.lane import Job, Lane
-from harness.oracles.oracle import Answer, Evidence, Finding
+from harness.model.errors import HarnessError
+from harness.model.oracle import Answer, Evidence, Finding
+from harness.model.result import Verdict
+from harness.model.schedule import CONTROL, parse
+from harness.model.workload import Command, Workload
 from harness.points import crash_point
-from harness.result import Verdict
 from harness.scenario import Scenario, Site
-from harness.schedule import CONTROL, parse
 from harness.scratch import sweep_scratch, take_scratch
-from harness.workload import Command, Workload
 from harness.workspace import default_root
 from scenarios.plan_host.reference import PLAN_HOST
 from scenarios.reference import REFERENCE
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from harness.events import Event
+    from harness.model.events import Event
 
 
 class _Oracle:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.errors import DeadlineError, HarnessError, UsageError
 from harness.experiment import Experiment
 from harness.incarnation import Death
+from harness.model.errors import DeadlineError, HarnessError, UsageError
+from harness.model.result import NotHeldError, Verdict
+from harness.model.workload import Command, Workload
 from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice
 from harness.oracles.processes import NoSurvivors
 from harness.points import crash_point
-from harness.result import NotHeldError, Verdict
 from harness.scenario import Scenario, Site
-from harness.workload import Command, Workload
 from harness.world.ledger import EffectLedger
 
 if TYPE_CHECKING:

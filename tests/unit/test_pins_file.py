@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.errors import UsageError
+from harness.model.errors import UsageError
+from harness.model.result import ExperimentResult, Verdict, Violation
+from harness.model.schedule import parse
 from harness.pins import read_pins
-from harness.result import ExperimentResult, Verdict, Violation
-from harness.schedule import parse
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from harness.catalogue import Catalogue, DeclaredPoint
 from harness.incarnation import Hit
+from harness.model.result import ExperimentResult, LifeTrace, Verdict
+from harness.model.schedule import CONTROL
 from harness.outcome import Outcome, join_groups
-from harness.result import ExperimentResult, LifeTrace, Verdict
-from harness.schedule import CONTROL
 from scenarios.reference import REFERENCE
 
 LABELS = ("a.step.before", "b.step.before", "c.step.before")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import harness.points
-from harness.workload import Command, ReplyLost, Workload
+from harness.model.workload import Command, ReplyLost, Workload
 from harness.world.client import World
 from harness.world.coordinator import Coordinator
 from harness.world.facts import read_facts

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.experiment import Experiment
+from harness.model.result import Verdict
 from harness.oracles.artifacts import read_files
-from harness.result import Verdict
 from scenarios.capabilities import PUBLISHED_TREE, TREE, UNPACK
 from scenarios.reference_books import ARTIFACTS
 from worker_under_test.adapters.local_file_space import LocalFileSpace

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import harness
-from harness.errors import HarnessError, UsageError
-from harness.workload import Command, Workload
+from harness.model.errors import HarnessError, UsageError
+from harness.model.workload import Command, Workload
 from harness.world.client import World
 from harness.world.coordinator import Coordinator
 from harness.world.facts import read_facts

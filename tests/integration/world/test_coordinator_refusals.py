@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from worker_side import WorkerSide
 
-from harness.workload import Command, ReplyLost, Workload
+from harness.model.workload import Command, ReplyLost, Workload
 from harness.world.facts import read_facts
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from worker_side import Reply, WorkerSide, event, registration
 
-from harness.workload import Command, ReplyLost, Workload
+from harness.model.workload import Command, ReplyLost, Workload
 from harness.world.facts import read_facts
 from harness.world.incoming import MAX_BODY_BYTES
 from harness.world.ledger import Effect, EffectLedger
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from worker_side import FactsNow, OpenStage
 
-    from harness.jsontext import JsonObject
-    from harness.workload import Exchange
+    from harness.model.canonical_json import JsonObject
+    from harness.model.workload import Exchange
     from harness.world.client import World
     from harness.world.control import Transport
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from worker_side import DEADLINE_S, Message, WorkerSide
 
-from harness.workload import Command, Workload
+from harness.model.workload import Command, Workload
 from harness.world.facts import read_facts
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.workload import Command, Workload
+from harness.model.workload import Command, Workload
 from harness.world.client import World
 from harness.world.effects import EffectsService
 from harness.world.ledger import Effect, EffectLedger

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from worker_side import WorkerSide
 
-from harness.errors import HarnessError, UsageError
+from harness.model.errors import HarnessError, UsageError
 from harness.world.file_server import FileRequest, FileServer, SourceFile, read_file_requests
 from harness.world.ledger import EffectLedger
 from harness.world.wire_faults import Fault

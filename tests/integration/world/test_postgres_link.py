@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.errors import DeadlineError, HarnessError, UsageError
-from harness.workload import Command, Workload
+from harness.model.errors import DeadlineError, HarnessError, UsageError
+from harness.model.workload import Command, Workload
 from harness.world.fact_store import open_store
 from harness.world.facts import CoordinatorFacts
 from harness.world.ledger import EffectLedger

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 import harness
-from harness.errors import UsageError
+from harness.model.errors import UsageError
 from harness.world import postgres_server
 
 ROOT = Path(harness.__file__).parents[1]

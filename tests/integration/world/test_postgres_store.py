@@ -15,8 +15,8 @@ import pytest
 from worker_side import WorkerSide, registration
 
 import harness
-from harness.errors import HarnessError
-from harness.workload import Command, Workload
+from harness.model.errors import HarnessError
+from harness.model.workload import Command, Workload
 from harness.world.client import World
 from harness.world.coordinator import Coordinator
 from harness.world.coordinator_schema import FILE_NAME

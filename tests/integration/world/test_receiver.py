@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 from worker_side import Reply, WorkerSide
 
-from harness.errors import HarnessError
-from harness.jsontext import digest
+from harness.model.canonical_json import digest
+from harness.model.errors import HarnessError
 from harness.world.ledger import Effect, EffectLedger
 from harness.world.logged_requests import read_requests
 from harness.world.receiver import FILE_NAME, Notification, Receiver, read_notifications
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from worker_side import OpenServices
 
-    from harness.jsontext import JsonObject
+    from harness.model.canonical_json import JsonObject
     from harness.world.client import World
 
 HONOURS = partial(Receiver, honours_keys=True)

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from worker_side import Reply, WorkerSide
 
-from harness.errors import HarnessError, UsageError
+from harness.model.errors import HarnessError, UsageError
 from harness.world.ledger import Effect, EffectLedger
 from harness.world.logged_requests import read_requests
 from harness.world.render_jobs import FILE_NAME, read_render_jobs, result_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from worker_side import OpenServices
 
-    from harness.jsontext import JsonObject
+    from harness.model.canonical_json import JsonObject
     from harness.world.client import World
 
 SPEC: JsonObject = {"id": "s1", "frames": 3}

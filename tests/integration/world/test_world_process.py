@@ -18,8 +18,8 @@ import pytest
 from worker_side import WorkerSide, registration
 
 import harness
-from harness.errors import DeadlineError, HarnessError, UsageError
-from harness.workload import Command, Workload
+from harness.model.errors import DeadlineError, HarnessError, UsageError
+from harness.model.workload import Command, Workload
 from harness.world.client import World
 from harness.world.coordinator import Coordinator
 from harness.world.facts import read_facts

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from harness.jsontext import JsonObject
-    from harness.workload import Workload
+    from harness.model.canonical_json import JsonObject
+    from harness.model.workload import Workload
     from harness.world.control import Transport
     from harness.world.facts import CoordinatorFacts
     from harness.world.service import Service

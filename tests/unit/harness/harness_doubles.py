@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.incarnation import Death, Hit
+from harness.model.oracle import Evidence, Finding, Life, broken_if
+from harness.model.result import ExperimentResult, Fired, LifeTrace, Verdict, Violation
+from harness.model.schedule import CONTROL, Schedule
+from harness.model.workload import Command, Workload
 from harness.oracles.books import Books
-from harness.oracles.oracle import Evidence, Finding, Life, broken_if
-from harness.result import ExperimentResult, Fired, LifeTrace, Verdict, Violation
 from harness.scenario import HOLDS, Pin, Scenario, Site
-from harness.schedule import CONTROL, Schedule
-from harness.workload import Command, Workload
 from harness.workspace import Image
 from harness.world.fact_file import write_facts
 from harness.world.fact_rows import rows

@@ -11,7 +11,7 @@ import pytest
 from harness_doubles import KILLED, new_image
 
 from harness.again import Again, Beginning, Kept, Recovery, can_go_on_from
-from harness.oracles.oracle import Life
+from harness.model.oracle import Life
 
 if TYPE_CHECKING:
     from collections.abc import Callable

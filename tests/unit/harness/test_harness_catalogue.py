@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.catalogue import Catalogue, DeclaredPoint, scan
-from harness.errors import UnknownNameError, UsageError
+from harness.model.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.channel import Channel
+from harness.model.workload import Command
 from harness.scenario import Site
-from harness.workload import Command
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,24 +9,24 @@ import pytest
 from harness_doubles import CLEAN, KILLED, NamedOracle, Scene, hit, scenario
 
 from harness.conduct import conduct
-from harness.errors import DeadlineError
 from harness.gathering import RestartError
 from harness.incarnation import Death, ForeignStopError, Hit
-from harness.oracles.oracle import Answer, Evidence, Finding
-from harness.result import Fired, Verdict
+from harness.model.errors import DeadlineError
+from harness.model.oracle import Answer, Evidence, Finding
+from harness.model.result import Fired, Verdict
+from harness.model.schedule import CONTROL, Moment, parse
 from harness.rig import Halt
-from harness.schedule import CONTROL, Moment, parse
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.again import Start
     from harness.gathering import Gathering
-    from harness.oracles.oracle import Life, Oracle
-    from harness.result import ExperimentResult
+    from harness.model.oracle import Life, Oracle
+    from harness.model.result import ExperimentResult
+    from harness.model.schedule import Schedule
     from harness.rig import Rig
     from harness.scenario import Scenario
-    from harness.schedule import Schedule
 
 AT = Moment("order.charge.after")
 STRUCK = parse("order.charge.after=kill")

@@ -10,10 +10,10 @@ import pytest
 
 import harness
 from harness.conduct import EndedError
-from harness.errors import DeadlineError, HarnessError, UnknownNameError, UsageError
 from harness.gathering import RestartError
 from harness.incarnation import ForeignStopError
-from harness.result import Verdict
+from harness.model.errors import DeadlineError, HarnessError, UnknownNameError, UsageError
+from harness.model.result import Verdict
 from harness.supervisor import SupervisorGoneError
 
 EVERY = [

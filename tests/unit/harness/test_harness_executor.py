@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import result, scenario
 
-from harness.errors import HarnessError
 from harness.explore import executor
 from harness.lane import Job
+from harness.model.errors import HarnessError
+from harness.model.schedule import CONTROL
 from harness.scenario import Scenario
-from harness.schedule import CONTROL
 
 if TYPE_CHECKING:
     from pathlib import Path

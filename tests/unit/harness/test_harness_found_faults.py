@@ -13,23 +13,23 @@ import pytest
 from harness import record
 from harness.catalogue import scan
 from harness.durable import image_digest
-from harness.errors import UsageError
 from harness.incarnation import Hit
+from harness.model.errors import UsageError
+from harness.model.result import ExperimentResult, Fired, LifeTrace, Verdict
+from harness.model.schedule import CONTROL, Moment, parse
+from harness.model.workload import Command, Workload
 from harness.oracles.processes import NoSurvivors
 from harness.outcome import Outcome
 from harness.registry import load
 from harness.reproduce import read_failure
-from harness.result import ExperimentResult, Fired, LifeTrace, Verdict
 from harness.scenario import Scenario
-from harness.schedule import CONTROL, Moment, parse
 from harness.turnstile import Turnstile
-from harness.workload import Command, Workload
 from harness.workspace import Image
 
 SCENARIO = (
     "from harness.oracles.processes import NoSurvivors\n"
     "from harness.scenario import Scenario\n"
-    "from harness.workload import Command, Workload\n"
+    "from harness.model.workload import Command, Workload\n"
     "ONE = Scenario('{}', lambda s: None, lambda n: Workload((), Command('f')), (NoSurvivors(),))\n"
 )
 

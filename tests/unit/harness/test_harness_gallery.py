@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from benchmarks import sample_records
-from harness.errors import UsageError
 from harness.gallery import check_gallery, families, new_families
-from harness.jsontext import one_item_a_line
+from harness.model.canonical_json import one_item_a_line
+from harness.model.errors import UsageError
 from harness.recording.settled import Settled
 from harness.render.html_failure import failure_page
 from harness.render.issue import issue
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.failure_record import FailureRecord
-    from harness.jsontext import Json
+    from harness.model.canonical_json import Json
 
 
 def as_json(record: FailureRecord) -> str:

@@ -10,10 +10,10 @@ from harness_doubles import broken, result, scenario
 
 from benchmarks.sample_records import failure_record
 from harness.catalogue import scan
+from harness.model.result import ExperimentResult, Verdict
+from harness.model.schedule import parse
 from harness.outcome import Outcome
 from harness.recording.open_failures import keep_open
-from harness.result import ExperimentResult, Verdict
-from harness.schedule import parse
 
 if TYPE_CHECKING:
     from pathlib import Path

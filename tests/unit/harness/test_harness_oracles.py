@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import Scene, facts
 
+from harness.model.oracle import Answer, Finding, broken_if
 from harness.oracles.artifacts import ArtifactsWhole
 from harness.oracles.books import (
     ArtifactRow,
@@ -20,7 +21,6 @@ from harness.oracles.books import (
 from harness.oracles.checkpoints import CheckpointsAdvance
 from harness.oracles.commands import CommandsEnd, FreshGoesThrough
 from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice, read_ledger
-from harness.oracles.oracle import Answer, Finding, broken_if
 from harness.oracles.processes import NoSurvivors, StrangersLeftAlone
 from harness.oracles.recovery import DecisionsRight, RestartChangesNothing
 from harness.world.ledger import EffectLedger
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from harness.workload import Command
+    from harness.model.workload import Command
     from harness.workspace import Image
     from harness.world.facts import CoordinatorFacts
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import Scene, facts, hit
 
+from harness.model.oracle import Answer
 from harness.oracles.admission import CancelHonoured, DrainingAdmitsNothing, WithinCapacity
 from harness.oracles.books import AttemptRow, Books, InboxRow
 from harness.oracles.kept import WholePartsKept
-from harness.oracles.oracle import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from harness.oracles.oracle import Evidence
-    from harness.workload import Command
+    from harness.model.oracle import Evidence
+    from harness.model.workload import Command
 
 WHOLE = b"the part, whole"
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import Scene, facts
 
-from harness.errors import HarnessError
+from harness.model.errors import HarnessError
+from harness.model.oracle import Answer, Finding
 from harness.oracles.books import AttemptRow, Books, InboxRow, OutboxRow
 from harness.oracles.boxes import BoxesAgree, EventsOnce
-from harness.oracles.oracle import Answer, Finding
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import Scene, facts
 
+from harness.model.oracle import Answer
 from harness.oracles.books import AttemptRow, Books, OutboxRow
 from harness.oracles.inputs import InputKept, OneVersion
-from harness.oracles.oracle import Answer
 from harness.oracles.remote_effects import OneEffectPerCommand, UnknownLeftAlone
 from harness.oracles.trees import NothingOutside, TreesWhole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.workload import Command
+    from harness.model.workload import Command
     from harness.workspace import Image
 
 UNKNOWN = AttemptRow("a1", "c1", "notify/1", "UNKNOWN", has_result=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import Scene, hit
 
+from harness.model.oracle import Answer, Oracle
 from harness.oracles.books import Books, GraphRow, SnapshotRow, StepRow
-from harness.oracles.oracle import Answer, Oracle
 from harness.oracles.plan import PlanRight
 from harness.oracles.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAdvance
 from harness.oracles.steps import StepSource
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.incarnation import Hit
-    from harness.oracles.oracle import Evidence
-    from harness.workload import Workload
+    from harness.model.oracle import Evidence
+    from harness.model.workload import Workload
 
 Stored = tuple[int, str, str] | None
 """Number, state, and finished steps."""

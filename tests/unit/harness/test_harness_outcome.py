@@ -9,13 +9,13 @@ import pytest
 from harness_doubles import broken, hits, result, scenario
 
 from harness.catalogue import Catalogue, DeclaredPoint
+from harness.model.result import Verdict, Violation
+from harness.model.schedule import Moment, parse
 from harness.outcome import ExitCode, MomentTally, Outcome, exit_code
-from harness.result import Verdict, Violation
 from harness.scenario import HOLDS, Pin, broken_by
-from harness.schedule import Moment, parse
 
 if TYPE_CHECKING:
-    from harness.result import ExperimentResult
+    from harness.model.result import ExperimentResult
 
 INCONCLUSIVE = (Verdict.NOT_FIRED, Verdict.WRONG_DEATH, Verdict.HUNG, Verdict.UNKNOWN)
 AT_B = parse("a.b.before=kill")

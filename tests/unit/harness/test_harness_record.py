@@ -13,6 +13,8 @@ from harness_doubles import broken, hit, hits, result, scenario
 
 from harness.catalogue import Catalogue, DeclaredPoint
 from harness.failure_record import FAILURE_SCHEMA, FailureRecord, read_failure_record
+from harness.model.result import Verdict
+from harness.model.schedule import parse
 from harness.outcome import Outcome
 from harness.record import (
     RunFacts,
@@ -24,13 +26,11 @@ from harness.record import (
 from harness.recording.environment import NOWHERE
 from harness.recording.masking import Masking
 from harness.reproduce import read_failure
-from harness.result import Verdict
 from harness.run_record import SCHEMA, RunRecord
-from harness.schedule import parse
 from harness.shape import check
 
 if TYPE_CHECKING:
-    from harness.result import ExperimentResult
+    from harness.model.result import ExperimentResult
 
 STARTED = datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
 FACTS = RunFacts("smoke", 7, 2, STARTED, 3.14159, "my_scenarios.py", NOWHERE)

@@ -7,10 +7,10 @@ from dataclasses import replace
 from harness_doubles import broken, hit, result, scenario
 
 from harness.catalogue import Catalogue
+from harness.model.result import Fired
+from harness.model.schedule import Moment, parse
 from harness.outcome import Outcome
 from harness.recording.strikes import strike_row
-from harness.result import Fired
-from harness.schedule import Moment, parse
 
 AT = parse("save.do.after#1=kill")
 FIRED = Fired(Moment("save.do.after", ordinal=1), 1)

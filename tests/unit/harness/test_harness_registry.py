@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import scenario
 
-from harness.errors import UnknownNameError, UsageError
+from harness.model.errors import UnknownNameError, UsageError
 from harness.registry import judged_by, load, select
 from harness.scenario import broken_by
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 HEAD = """
 from harness.oracles.processes import NoSurvivors
 from harness.scenario import Scenario
-from harness.workload import Command, Workload
+from harness.model.workload import Command, Workload
 
 def made(name):
     return Scenario(name, print, lambda seed: Workload((), Command("f")), (NoSurvivors(),))

@@ -9,12 +9,12 @@ import pytest
 from harness_doubles import broken, result, scenario
 
 from benchmarks.sample_records import failure_record
-from harness.errors import UnknownNameError, UsageError
 from harness.failure_record import FAILURE, FAILURE_SCHEMA
+from harness.model.errors import UnknownNameError, UsageError
+from harness.model.result import Verdict
+from harness.model.schedule import CONTROL, parse
 from harness.outcome import ExitCode
 from harness.reproduce import Failure, Reproduction, read_failure, run_again
-from harness.result import Verdict
-from harness.schedule import CONTROL, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from harness.explore.executor import Executor
     from harness.lane import Job
-    from harness.result import ExperimentResult
+    from harness.model.result import ExperimentResult
     from harness.scenario import Scenario
 
 AT_B = parse("a.b.before=kill")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from harness_doubles import NamedOracle, scenario
 
-from harness.errors import UnknownNameError, UsageError
+from harness.model.errors import UnknownNameError, UsageError
 from harness.scenario import HOLDS, broken_by
 
 

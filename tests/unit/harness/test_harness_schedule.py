@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import UnknownNameError, UsageError
-from harness.schedule import CONTROL, Moment, Schedule, Strike, parse
+from harness.model.errors import UnknownNameError, UsageError
+from harness.model.schedule import CONTROL, Moment, Schedule, Strike, parse
 
 WORDS = st.sampled_from(["a", "ack", "mark_sent", "_a_", "2nd", "before", "s3"])
 LABELS = st.builds(

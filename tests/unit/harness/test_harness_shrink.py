@@ -10,15 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.explore.shrink import RUNS, RUNS_EACH, Minimal, Shrinker, minimal_row
-from harness.result import Verdict
-from harness.schedule import Schedule, parse
+from harness.model.result import Verdict
+from harness.model.schedule import Schedule, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from harness.explore.executor import Executor
     from harness.lane import Job
-    from harness.result import ExperimentResult
+    from harness.model.result import ExperimentResult
 
 Oracles = tuple[str, ...]
 Lives = tuple[str, ...]

@@ -16,16 +16,16 @@ from harness.explore.tiers import (
     recovery_hits,
     smoke,
 )
-from harness.result import Verdict
-from harness.schedule import CONTROL, Moment, parse
+from harness.model.result import Verdict
+from harness.model.schedule import CONTROL, Moment, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.explore.tiers import Rounds
     from harness.incarnation import Hit
-    from harness.result import ExperimentResult
-    from harness.schedule import Schedule
+    from harness.model.result import ExperimentResult
+    from harness.model.schedule import Schedule
 
     Answer = Callable[[Schedule], ExperimentResult]
 

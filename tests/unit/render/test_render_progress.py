@@ -6,10 +6,10 @@ import io
 
 from rich.console import Console
 
-from harness.events import ExperimentFinished, Planned, RunFinished, RunStarted
+from harness.model.events import ExperimentFinished, Planned, RunFinished, RunStarted
+from harness.model.result import ExperimentResult, Verdict
+from harness.model.schedule import CONTROL
 from harness.render.progress import ProgressBar
-from harness.result import ExperimentResult, Verdict
-from harness.schedule import CONTROL
 
 
 def finished(verdict: Verdict) -> ExperimentFinished:

@@ -17,8 +17,8 @@ from planned_faults import network_failure
 from virtual_clock import VirtualClock, settled
 from worker_bench import CountedIds, FakeCapabilities, Observed
 
-from harness.workload import Command as Offered
-from harness.workload import Workload
+from harness.model.workload import Command as Offered
+from harness.model.workload import Workload
 from harness.world.client import World
 from harness.world.coordinator import Coordinator
 from worker_under_test.adapters.http_control_plane import HttpControlPlane
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from contextlib import AbstractAsyncContextManager
 
-    from harness.jsontext import JsonObject
+    from harness.model.canonical_json import JsonObject
     from worker_under_test.ports.capability import CapabilityExecutor
     from worker_under_test.ports.clock import Clock
     from worker_under_test.ports.command_stream import CommandStream

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.errors import UnknownNameError, UsageError
+from harness.model.errors import UnknownNameError, UsageError
 from harness.world.wire_faults import Fault, FaultPlan
 
 

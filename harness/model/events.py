@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from harness.result import ExperimentResult
+    from harness.model.result import ExperimentResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harness.incarnation import Death, Hit
-    from harness.workload import Workload
+    from harness.model.workload import Workload
     from harness.workspace import Image
 
 

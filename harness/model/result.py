@@ -7,13 +7,13 @@ from enum import StrEnum
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from harness.jsontext import digest
+from harness.model.canonical_json import digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from harness.incarnation import Hit
-    from harness.schedule import Moment, Schedule
+    from harness.model.schedule import Moment, Schedule
 
 
 class Verdict(StrEnum):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from harness.jsontext import JsonObject
+    from harness.model.canonical_json import JsonObject
 
 Exchange = Literal["register", "ack", "event", "heartbeat", "refusal"]
 """A request that a worker makes of the coordinator."""
