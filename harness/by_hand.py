@@ -10,8 +10,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from harness.model.errors import UsageError
+from harness.processes.scratch import sweep_scratch, take_scratch
 from harness.rig import IDENTITY
-from harness.scratch import sweep_scratch, take_scratch
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from harness.durable import image_digest
 from harness.gathering import RestartError
-from harness.incarnation import ForeignStopError
 from harness.model.errors import DeadlineError, HarnessError
 from harness.model.oracle import Answer
 from harness.model.result import ExperimentResult, Fired, LifeTrace, Verdict, Violation
 from harness.model.schedule import Schedule
+from harness.processes.incarnation import ForeignStopError
 
 if TYPE_CHECKING:
     from harness.again import Start

@@ -28,8 +28,8 @@ from harness.workspace import Image, default_root
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.incarnation import Death
     from harness.model.workload import Command
+    from harness.processes.incarnation import Death
     from harness.rig import Halt
     from harness.scenario import Scenario
 

@@ -24,11 +24,11 @@ from harness.gathering import Gathering
 from harness.model.errors import DeadlineError, HarnessError
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, Schedule
-from harness.pickling import portable
-from harness.process import die_with_parent
+from harness.processes.linux import die_with_parent
+from harness.processes.pickling import portable
+from harness.processes.scratch import sweep_scratch, take_scratch
+from harness.processes.supervisor import Supervisor
 from harness.rig import Rig
-from harness.scratch import sweep_scratch, take_scratch
-from harness.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

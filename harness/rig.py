@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.incarnation import Incarnation, State
 from harness.model.oracle import Life
 from harness.points.armed import Stop
+from harness.processes.incarnation import Incarnation, State
 from harness.scenario import Site
 from harness.workspace import Workspace, empty_image
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.again import Beginning
-    from harness.incarnation import Death, Hit
     from harness.model.schedule import Moment
     from harness.model.workload import Command
+    from harness.processes.incarnation import Death, Hit
+    from harness.processes.supervisor import Supervisor
     from harness.scenario import Scenario
-    from harness.supervisor import Supervisor
     from harness.workspace import Image
     from harness.world.client import World
 

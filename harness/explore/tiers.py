@@ -14,8 +14,8 @@ from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, Moment, Schedule
 
 if TYPE_CHECKING:
-    from harness.incarnation import Hit
     from harness.model.result import ExperimentResult
+    from harness.processes.incarnation import Hit
 
 Rounds: TypeAlias = Generator[list[Schedule], list["ExperimentResult"], tuple[str, ...]]
 """Yields rounds of schedules, is sent their results, and returns what it left out, in words."""

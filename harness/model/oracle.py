@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harness.incarnation import Death, Hit
     from harness.model.workload import Workload
+    from harness.processes.incarnation import Death, Hit
     from harness.workspace import Image
 
 

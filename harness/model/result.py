@@ -12,8 +12,8 @@ from harness.model.canonical_json import digest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from harness.incarnation import Hit
     from harness.model.schedule import Moment, Schedule
+    from harness.processes.incarnation import Hit
 
 
 class Verdict(StrEnum):

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from harness.failure_record import StrikeRow
-    from harness.incarnation import Hit
     from harness.model.result import ExperimentResult, Fired
     from harness.outcome import Outcome
+    from harness.processes.incarnation import Hit
 
 _PASSED = 6
 

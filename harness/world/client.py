@@ -12,7 +12,7 @@ import multiprocess
 from multiprocess.util import Finalize
 
 from harness.model.errors import DeadlineError, HarnessError, UsageError
-from harness.pickling import portable
+from harness.processes.pickling import portable
 from harness.world.control import (
     SOCKET_NAME,
     CloseStage,

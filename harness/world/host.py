@@ -8,8 +8,8 @@ import signal
 from typing import TYPE_CHECKING
 
 from harness.model.errors import HarnessError, UsageError
-from harness.pickling import portable
-from harness.process import die_with_parent
+from harness.processes.linux import die_with_parent
+from harness.processes.pickling import portable
 from harness.world.control import (
     Call,
     CloseStage,

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 from urllib.parse import quote
 
 from harness.model.errors import DeadlineError, HarnessError, UsageError
-from harness.process import die_with_parent
+from harness.processes.linux import die_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -23,8 +23,8 @@ from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, parse
 from harness.model.workload import Command, Workload
 from harness.points import crash_point
+from harness.processes.scratch import sweep_scratch, take_scratch
 from harness.scenario import Scenario, Site
-from harness.scratch import sweep_scratch, take_scratch
 from harness.workspace import default_root
 from scenarios.plan_host.reference import PLAN_HOST
 from scenarios.reference import REFERENCE

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.experiment import Experiment
-from harness.incarnation import Death
 from harness.model.errors import DeadlineError, HarnessError, UsageError
 from harness.model.result import NotHeldError, Verdict
 from harness.model.workload import Command, Workload
 from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice
 from harness.oracles.processes import NoSurvivors
 from harness.points import crash_point
+from harness.processes.incarnation import Death
 from harness.scenario import Scenario, Site
 from harness.world.ledger import EffectLedger
 

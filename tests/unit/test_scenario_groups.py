@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.catalogue import Catalogue, DeclaredPoint
-from harness.incarnation import Hit
 from harness.model.result import ExperimentResult, LifeTrace, Verdict
 from harness.model.schedule import CONTROL
 from harness.outcome import Outcome, join_groups
+from harness.processes.incarnation import Hit
 from scenarios.reference import REFERENCE
 
 LABELS = ("a.step.before", "b.step.before", "c.step.before")

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.channel import Channel
 from harness.model.workload import Command
+from harness.processes.channel import Channel
 from harness.scenario import Site
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.channel import Plain
+    from harness.processes.channel import Plain
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.binary(),
@@ -89,7 +89,7 @@ def test_site_is_the_same_on_the_other_side(tmp_path: Path) -> None:
 
 _HOLES = """
 import ctypes
-from harness.heap import fill_holes
+from harness.processes.heap import fill_holes
 libc = ctypes.CDLL(None)
 libc.malloc.argtypes = [ctypes.c_size_t]
 libc.malloc.restype = ctypes.c_void_p

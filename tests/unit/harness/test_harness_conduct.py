@@ -10,11 +10,11 @@ from harness_doubles import CLEAN, KILLED, NamedOracle, Scene, hit, scenario
 
 from harness.conduct import conduct
 from harness.gathering import RestartError
-from harness.incarnation import Death, ForeignStopError, Hit
 from harness.model.errors import DeadlineError
 from harness.model.oracle import Answer, Evidence, Finding
 from harness.model.result import Fired, Verdict
 from harness.model.schedule import CONTROL, Moment, parse
+from harness.processes.incarnation import Death, ForeignStopError, Hit
 from harness.rig import Halt
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import pytest
 import harness
 from harness.conduct import EndedError
 from harness.gathering import RestartError
-from harness.incarnation import ForeignStopError
 from harness.model.errors import DeadlineError, HarnessError, UnknownNameError, UsageError
 from harness.model.result import Verdict
-from harness.supervisor import SupervisorGoneError
+from harness.processes.incarnation import ForeignStopError
+from harness.processes.supervisor import SupervisorGoneError
 
 EVERY = [
     HarnessError("a"),

@@ -13,13 +13,13 @@ import pytest
 from harness import record
 from harness.catalogue import scan
 from harness.durable import image_digest
-from harness.incarnation import Hit
 from harness.model.errors import UsageError
 from harness.model.result import ExperimentResult, Fired, LifeTrace, Verdict
 from harness.model.schedule import CONTROL, Moment, parse
 from harness.model.workload import Command, Workload
 from harness.oracles.processes import NoSurvivors
 from harness.outcome import Outcome
+from harness.processes.incarnation import Hit
 from harness.registry import load
 from harness.reproduce import read_failure
 from harness.scenario import Scenario

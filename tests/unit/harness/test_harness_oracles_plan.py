@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from harness.incarnation import Hit
     from harness.model.oracle import Evidence
     from harness.model.workload import Workload
+    from harness.processes.incarnation import Hit
 
 Stored = tuple[int, str, str] | None
 """Number, state, and finished steps."""

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.explore.tiers import Rounds
-    from harness.incarnation import Hit
     from harness.model.result import ExperimentResult
     from harness.model.schedule import Schedule
+    from harness.processes.incarnation import Hit
 
     Answer = Callable[[Schedule], ExperimentResult]
 

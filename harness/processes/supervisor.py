@@ -1,6 +1,6 @@
 """The supervisor: the one process that forks incarnations, and the way to it.
 
-The process (`harness.forking`) imports the worker and forks; everything that takes thought happens
+The process (`harness.processes.forker`) imports the worker and forks; everything that takes thought happens
 on this side. So no fork copies what judges and records need, and nothing that they do makes the
 kernel unshare pages between the forking process and its children.
 """
@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, cast
 
 from multiprocess import spawn
 
-from harness.channel import Channel
 from harness.model.errors import DeadlineError, HarnessError
-from harness.pickling import plainly, portable
-from harness.process import children
+from harness.processes.channel import Channel
+from harness.processes.linux import children
+from harness.processes.pickling import plainly, portable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from harness.channel import Plain
     from harness.points.armed import Stop
+    from harness.processes.channel import Plain
     from harness.scenario import Scenario, Site
 
 _ANSWER_S = 30.0
@@ -53,7 +53,7 @@ class Supervisor:
         with theirs:
             # Not the way of `multiprocess`: what it loads would be copied by every fork.
             program = (
-                f"import sys; sys.path[:] = {sys.path!r}; from harness.forking import serve; "
+                f"import sys; sys.path[:] = {sys.path!r}; from harness.processes.forker import serve; "
                 f"serve({theirs.fileno()}, {os.getpid()})"
             )
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter, our own program
@@ -169,7 +169,7 @@ class Supervisor:
 
 
 def _pickled(prepared: tuple[object, ...]) -> tuple[bytes, Plain]:
-    """Pickle something, and say what it takes to unpickle it: see `harness.forking`."""
+    """Pickle something, and say what it takes to unpickle it: see `harness.processes.forker`."""
     plain = plainly(prepared)
     if plain is not None:
         return plain, None

@@ -5,7 +5,7 @@ first fork, and adopts every orphan that an incarnation leaves behind, so that n
 
 Most of what a fork costs is page faults: every page that parent or child touches afterwards is
 copied, and a reference count is enough to touch one. So little is loaded here and little runs here,
-in the parent between two forks and in the child before its worker; `harness.supervisor`, the other
+in the parent between two forks and in the child before its worker; `harness.processes.supervisor`, the other
 side, does the thinking. SIGTERM and SIGCHLD stay blocked and are taken by `sigtimedwait`.
 """
 
@@ -23,10 +23,10 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, cast
 
 from harness import points
-from harness.channel import Channel
-from harness.heap import fill_holes
 from harness.points.armed import Armed, Stop
-from harness.process import adopt_orphans, begin_life, children, die_with_parent
+from harness.processes.channel import Channel
+from harness.processes.heap import fill_holes
+from harness.processes.linux import adopt_orphans, begin_life, children, die_with_parent
 from harness.scenario import Site
 
 if TYPE_CHECKING:

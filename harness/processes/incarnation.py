@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from harness.model.schedule import Moment
     from harness.points.armed import Stop
+    from harness.processes.supervisor import Supervisor
     from harness.scenario import Site
-    from harness.supervisor import Supervisor
 
 
 class State(Enum):
