@@ -23,6 +23,7 @@ from harness.explore.executor import Executor
 from harness.explore.matrix import check_schedule, run_matrix
 from harness.explore.shrink import Shrinker, minimal_row
 from harness.explore.tiers import TIERS
+from harness.images.workspace import default_root
 from harness.model.errors import UnknownNameError
 from harness.model.schedule import Schedule, parse
 from harness.outcome import exit_code
@@ -34,7 +35,6 @@ from harness.render.ndjson import EventLog
 from harness.render.outputs import EVENTS, chosen, write_run
 from harness.render.progress import ProgressBar
 from harness.render.summary import print_summary
-from harness.workspace import default_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -15,6 +15,7 @@ from harness.explore.executor import Executor
 from harness.explore.matrix import check_schedule
 from harness.failure_record import FailureRecord, read_failure_record
 from harness.gallery import check_gallery, families, make_gallery, new_families
+from harness.images.workspace import default_root
 from harness.judge_again import failures_at, judge_record
 from harness.model.errors import UsageError
 from harness.model.result import Verdict
@@ -25,7 +26,6 @@ from harness.render.safe_text import block, plain
 from harness.reproduce import named_failure, run_again
 from harness.run_record import RunRecord
 from harness.shape import json_schema
-from harness.workspace import default_root
 
 if TYPE_CHECKING:
     from harness.model.result import ExperimentResult

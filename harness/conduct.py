@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.durable import image_digest
 from harness.gathering import RestartError
+from harness.images.digest import image_digest
 from harness.model.errors import DeadlineError, HarnessError
 from harness.model.oracle import Answer
 from harness.model.result import ExperimentResult, Fired, LifeTrace, Verdict, Violation

@@ -19,11 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, cast
 
+from harness.images.workspace import Image, default_root
 from harness.lane import Job, Lane
 from harness.model.errors import HarnessError
 from harness.model.result import ExperimentResult, NotHeldError, Verdict, Violation
 from harness.model.schedule import parse
-from harness.workspace import Image, default_root
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +68,7 @@ def run_schedule(
         scenario: What is tried.
         schedule: Its text, for example ``ack.send.after#1=kill``; empty for the control leg.
         seed: Source of everything random.
-        root: Directory for the workspace; see `harness.workspace.default_root`.
+        root: Directory for the workspace; see `harness.images.workspace.default_root`.
 
     Raises:
         UsageError: The text is not a schedule.
@@ -130,7 +130,7 @@ class Experiment:
     Args:
         scenario: What is tried.
         seed: Source of everything random.
-        root: Directory for the workspace; see `harness.workspace.default_root`.
+        root: Directory for the workspace; see `harness.images.workspace.default_root`.
 
     Attributes:
         worker_dir: The worker's directory, once the experiment has been entered.

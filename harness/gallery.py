@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
 
 from harness.catalogue import scan
-from harness.control_images import control_image
 from harness.explore.matrix import run_matrix
 from harness.explore.shrink import Shrinker, minimal_row
 from harness.failure_record import FAILURE
+from harness.images.run_folder import control_image
 from harness.model.canonical_json import one_item_a_line
 from harness.model.errors import HarnessError, UsageError
 from harness.model.schedule import parse

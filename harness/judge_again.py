@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from harness.conduct import judge
 from harness.failure_record import read_failure_record
+from harness.images.workspace import Image
 from harness.model.errors import UsageError
 from harness.model.oracle import Evidence, Life
 from harness.processes.incarnation import Death, Hit
-from harness.workspace import Image
 
 if TYPE_CHECKING:
     from pathlib import Path

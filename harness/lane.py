@@ -19,8 +19,8 @@ import multiprocess
 
 from harness.again import Known
 from harness.conduct import conduct, judge, settle, start_of
-from harness.control_images import control_image
 from harness.gathering import Gathering
+from harness.images.run_folder import control_image
 from harness.model.errors import DeadlineError, HarnessError
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, Schedule
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.again import Beginning
+    from harness.images.workspace import Workspace
     from harness.model.result import ExperimentResult, Violation
     from harness.scenario import Scenario
-    from harness.workspace import Workspace
     from harness.world.client import World
 
 _CALL_S = 300.0
@@ -246,7 +246,7 @@ class Lane:
     """The owner's side of a lane.
 
     Args:
-        root: Directory for workspaces; see `harness.workspace.default_root`.
+        root: Directory for workspaces; see `harness.images.workspace.default_root`.
         cpu: The core to stay on. A fork and its parent that share one are several times faster
             than on two, because nothing has to be moved between caches. None leaves it open.
     """

@@ -18,6 +18,7 @@ import pytest
 import harness
 from harness.explore.executor import Executor
 from harness.explore.matrix import run_matrix
+from harness.images.workspace import default_root
 from harness.lane import Job
 from harness.model.errors import HarnessError, UsageError
 from harness.model.result import Verdict
@@ -26,7 +27,6 @@ from harness.pins import FILE_NAME, pins_in
 from harness.pytest_plugin import FOLDER_INI
 from harness.registry import scenarios_in
 from harness.render.safe_text import block, plain
-from harness.workspace import default_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
-from harness.control_images import control_image, forget_controls
 from harness.failure_record import FAILURE
+from harness.images.run_folder import control_image, forget_controls
 from harness.model.errors import UsageError
 from harness.model.result import Verdict
 from harness.outcome import exit_code

@@ -9,23 +9,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.images.workspace import Workspace, empty_image
 from harness.model.oracle import Life
 from harness.points.armed import Stop
 from harness.processes.incarnation import Incarnation, State
 from harness.scenario import Site
-from harness.workspace import Workspace, empty_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from harness.again import Beginning
+    from harness.images.workspace import Image
     from harness.model.schedule import Moment
     from harness.model.workload import Command
     from harness.processes.incarnation import Death, Hit
     from harness.processes.supervisor import Supervisor
     from harness.scenario import Scenario
-    from harness.workspace import Image
     from harness.world.client import World
 
 IDENTITY = "worker-1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.durable import opened
+from harness.images.digest import opened
 from harness.oracles.artifacts import read_files
 from harness.oracles.books import (
     ArtifactRow,

@@ -13,9 +13,9 @@ from harness.oracles.effects import read_ledger
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.images.workspace import Image
     from harness.model.oracle import Evidence, Life
     from harness.oracles.books import BookReader, SnapshotRow
-    from harness.workspace import Image
 
 GraphsOf: TypeAlias = Callable[[Workload, int], tuple[GraphRow, ...]]
 """The graphs that a life works with, from the workload and the number of crashes before it. They

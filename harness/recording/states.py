@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.durable import is_database, is_side_file
+from harness.images.digest import is_database, is_side_file
 from harness.recording.tables import Table, compare, read_tables
 from harness.world.coordinator_schema import FILE_NAME
 

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from harness.durable import opened
+from harness.images.digest import opened
 
 if TYPE_CHECKING:
     import sqlite3

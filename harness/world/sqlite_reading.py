@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import TYPE_CHECKING
 
-from harness.durable import opened
+from harness.images.digest import opened
 from harness.model.errors import HarnessError
 
 if TYPE_CHECKING:

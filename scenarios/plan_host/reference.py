@@ -6,7 +6,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING
 
-from harness.durable import opened
+from harness.images.digest import opened
 from harness.oracles.books import Books, SnapshotRow
 from harness.oracles.plan import PlanRight
 from harness.oracles.processes import NoSurvivors

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, cast
 
 from matrix_kinds import Cell, Kind, effects_of, losing_replies, steps_again
 
-from harness.durable import opened
+from harness.images.digest import opened
+from harness.images.workspace import default_root
 from harness.lane import Lane
 from harness.model.result import Verdict
 from harness.model.schedule import parse
-from harness.workspace import default_root
 from harness.world.facts import ENDING_KINDS, read_facts
 from scenarios.reference_books import DATABASE, read_books
 

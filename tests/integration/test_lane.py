@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.control_images import control_image
 from harness.explore.executor import Executor
 from harness.explore.matrix import run_matrix
 from harness.explore.tiers import moment_of, recovery_hits
+from harness.images.run_folder import control_image
+from harness.images.workspace import default_root
 from harness.lane import Job, Lane
 from harness.model.errors import HarnessError
 from harness.model.oracle import Answer, Evidence, Finding
@@ -25,7 +26,6 @@ from harness.model.workload import Command, Workload
 from harness.points import crash_point
 from harness.processes.scratch import sweep_scratch, take_scratch
 from harness.scenario import Scenario, Site
-from harness.workspace import default_root
 from scenarios.plan_host.reference import PLAN_HOST
 from scenarios.reference import REFERENCE
 

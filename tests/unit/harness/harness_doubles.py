@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from harness.images.workspace import Image
 from harness.model.oracle import Evidence, Finding, Life, broken_if
 from harness.model.result import ExperimentResult, Fired, LifeTrace, Verdict, Violation
 from harness.model.schedule import CONTROL, Schedule
@@ -12,7 +13,6 @@ from harness.model.workload import Command, Workload
 from harness.oracles.books import Books
 from harness.processes.incarnation import Death, Hit
 from harness.scenario import HOLDS, Pin, Scenario, Site
-from harness.workspace import Image
 from harness.world.fact_file import write_facts
 from harness.world.fact_rows import rows
 from harness.world.facts import Ack, CoordinatorFacts, Delivery, Event, Outcome, Receipt

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.again import Standing
-    from harness.workspace import Image
+    from harness.images.workspace import Image
 
 MOST = 4
 STANDING: Standing = ("tried", 0, 3, "a")

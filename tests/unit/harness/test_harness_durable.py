@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import new_image
 
-from harness.durable import image_digest
-from harness.workspace import copy_files
+from harness.images.digest import image_digest
+from harness.images.workspace import copy_files
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.workspace import Image
+    from harness.images.workspace import Image
 
 ROWS = [(1, "one"), (2, "two")]
 

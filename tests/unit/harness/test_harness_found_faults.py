@@ -12,7 +12,8 @@ import pytest
 
 from harness import record
 from harness.catalogue import scan
-from harness.durable import image_digest
+from harness.images.digest import image_digest
+from harness.images.workspace import Image
 from harness.model.errors import UsageError
 from harness.model.result import ExperimentResult, Fired, LifeTrace, Verdict
 from harness.model.schedule import CONTROL, Moment, parse
@@ -24,7 +25,6 @@ from harness.registry import load
 from harness.reproduce import read_failure
 from harness.scenario import Scenario
 from harness.turnstile import Turnstile
-from harness.workspace import Image
 
 SCENARIO = (
     "from harness.oracles.processes import NoSurvivors\n"

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from harness.images.workspace import Image
     from harness.model.workload import Command
-    from harness.workspace import Image
     from harness.world.facts import CoordinatorFacts
 
 HOLDS = Finding(Answer.HOLDS)

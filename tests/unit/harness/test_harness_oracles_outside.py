@@ -18,8 +18,8 @@ from harness.oracles.trees import NothingOutside, TreesWhole
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from harness.images.workspace import Image
     from harness.model.workload import Command
-    from harness.workspace import Image
 
 UNKNOWN = AttemptRow("a1", "c1", "notify/1", "UNKNOWN", has_result=True)
 RESULT = OutboxRow("e1", "a1", "c1", "succeeded", '{"input": "one"}', reported=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness_doubles import broken, facts, hits, put_facts, result
 
-from harness.control_images import control_image, forget_controls
+from harness.images.run_folder import control_image, forget_controls
 from harness.model.schedule import CONTROL, parse
 from harness.recording.control import control_row
 from harness.recording.states import read_held

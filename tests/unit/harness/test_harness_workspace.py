@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.workspace import Image, Workspace, copy_files
+from harness.images.workspace import Image, Workspace, copy_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,1 @@
+"""Workspace, crash image, digest, and the names in a run's folder."""
