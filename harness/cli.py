@@ -15,7 +15,6 @@ import click
 from rich.console import Console
 
 from harness import __version__
-from harness.catalogue import scan
 from harness.cli_end import run_to_its_end
 from harness.cli_failures import gallery, recheck, report, repro, schema
 from harness.cli_options import report_option, root_option, scenarios_option, seed_option
@@ -26,6 +25,7 @@ from harness.explore.tiers import TIERS
 from harness.images.workspace import default_root
 from harness.model.errors import UnknownNameError
 from harness.model.schedule import Schedule, parse
+from harness.moments.catalogue import scan
 from harness.outcome import exit_code
 from harness.pins import FILE_NAME, pins_in, read_pins
 from harness.record import RunFacts, new_run_dir, write_record

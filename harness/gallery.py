@@ -18,7 +18,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
 
-from harness.catalogue import scan
 from harness.explore.matrix import run_matrix
 from harness.explore.shrink import Shrinker, minimal_row
 from harness.failure_record import FAILURE
@@ -26,6 +25,7 @@ from harness.images.run_folder import control_image
 from harness.model.canonical_json import one_item_a_line
 from harness.model.errors import HarnessError, UsageError
 from harness.model.schedule import parse
+from harness.moments.catalogue import scan
 from harness.outcome import Outcome
 from harness.record import alone
 from harness.recording.environment import NOWHERE

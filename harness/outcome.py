@@ -15,8 +15,8 @@ from harness.pins import NO_PINS, Pins
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from harness.catalogue import Catalogue
     from harness.model.result import ExperimentResult
+    from harness.moments.catalogue import Catalogue
     from harness.pins import KnownFailure
     from harness.scenario import Scenario
 

@@ -7,24 +7,24 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from harness.catalogue import scan
 from harness.explore.tiers import TIERS, smoke
 from harness.lane import Job
 from harness.model.errors import UnknownNameError
 from harness.model.events import ExperimentFinished, Planned, RunFinished, RunStarted
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL
+from harness.moments.catalogue import scan
 from harness.outcome import Outcome, join_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from harness.catalogue import Catalogue
     from harness.explore.executor import Executor
     from harness.explore.tiers import Rounds
     from harness.model.events import Listener
     from harness.model.result import ExperimentResult
     from harness.model.schedule import Schedule
+    from harness.moments.catalogue import Catalogue
     from harness.scenario import Scenario
 
 T = TypeVar("T")

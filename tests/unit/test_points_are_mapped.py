@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from harness.catalogue import scan
+from harness.moments.catalogue import scan
 
 TABLE = Path(__file__).parents[2] / "docs" / "points.md"
 COUNTS = {"A": 6, "B": 8, "C": 3, "D": 6, "E": 5, "F": 5, "G": 8, "H": 4, "K": 5}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.catalogue import Catalogue, DeclaredPoint
 from harness.model.result import ExperimentResult, LifeTrace, Verdict
 from harness.model.schedule import CONTROL
+from harness.moments.catalogue import Catalogue, DeclaredPoint
 from harness.outcome import Outcome, join_groups
 from harness.processes.incarnation import Hit
 from scenarios.reference import REFERENCE

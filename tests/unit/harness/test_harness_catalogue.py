@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.catalogue import Catalogue, DeclaredPoint, scan
 from harness.model.errors import UnknownNameError, UsageError
+from harness.moments.catalogue import Catalogue, DeclaredPoint, scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,13 +11,13 @@ from typing import cast
 import pytest
 
 from harness import record
-from harness.catalogue import scan
 from harness.images.digest import image_digest
 from harness.images.workspace import Image
 from harness.model.errors import UsageError
 from harness.model.result import ExperimentResult, Fired, LifeTrace, Verdict
 from harness.model.schedule import CONTROL, Moment, parse
 from harness.model.workload import Command, Workload
+from harness.moments.catalogue import scan
 from harness.oracles.processes import NoSurvivors
 from harness.outcome import Outcome
 from harness.processes.incarnation import Hit

@@ -9,9 +9,9 @@ import pytest
 from harness_doubles import broken, result, scenario
 
 from benchmarks.sample_records import failure_record
-from harness.catalogue import scan
 from harness.model.result import ExperimentResult, Verdict
 from harness.model.schedule import parse
+from harness.moments.catalogue import scan
 from harness.outcome import Outcome
 from harness.recording.open_failures import keep_open
 

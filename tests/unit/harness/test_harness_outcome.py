@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import broken, hits, result, scenario
 
-from harness.catalogue import Catalogue, DeclaredPoint
 from harness.model.result import Verdict, Violation
 from harness.model.schedule import Moment, parse
+from harness.moments.catalogue import Catalogue, DeclaredPoint
 from harness.outcome import ExitCode, MomentTally, Outcome, exit_code
 from harness.scenario import HOLDS, Pin, broken_by
 

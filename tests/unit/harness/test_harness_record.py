@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from harness_doubles import broken, hit, hits, result, scenario
 
-from harness.catalogue import Catalogue, DeclaredPoint
 from harness.failure_record import FAILURE_SCHEMA, FailureRecord, read_failure_record
 from harness.model.result import Verdict
 from harness.model.schedule import parse
+from harness.moments.catalogue import Catalogue, DeclaredPoint
 from harness.outcome import Outcome
 from harness.record import (
     RunFacts,

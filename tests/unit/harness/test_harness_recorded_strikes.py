@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from harness_doubles import broken, hit, result, scenario
 
-from harness.catalogue import Catalogue
 from harness.model.result import Fired
 from harness.model.schedule import Moment, parse
+from harness.moments.catalogue import Catalogue
 from harness.outcome import Outcome
 from harness.recording.strikes import strike_row
 

@@ -1,0 +1,1 @@
+"""Where something can happen: one file per source, and the catalogue."""
