@@ -13,7 +13,8 @@ from multiprocess.util import Finalize
 
 from harness.model.errors import DeadlineError, HarnessError, UsageError
 from harness.processes.pickling import portable
-from harness.world.control import (
+from harness.world.host import serve
+from harness.world.messages import (
     SOCKET_NAME,
     CloseStage,
     Done,
@@ -23,7 +24,6 @@ from harness.world.control import (
     Snapshot,
     Stop,
 )
-from harness.world.host import serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from harness.model.workload import Command, Workload
-    from harness.world.control import Call, Pipe, Transport
+    from harness.world.messages import Call, Pipe, Transport
     from harness.world.service import Service
 
 MAX_SOCKET_PATH_BYTES: Final = 107

@@ -29,8 +29,8 @@ from harness.world.facts import (
     Session,
     read_facts,
 )
-from harness.world.incoming import path_text, read_fields
-from harness.world.replies import ConnectionCut, Refused, json_reply
+from harness.world.http_fields import path_text, read_fields
+from harness.world.http_replies import ConnectionCut, Refused, json_reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

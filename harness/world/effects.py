@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from harness.model.canonical_json import canonical
-from harness.world.incoming import read_fields
+from harness.world.http_fields import read_fields
 
 if TYPE_CHECKING:
     from harness.model.workload import Command

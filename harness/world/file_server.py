@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from aiohttp import web
 
 from harness.model.errors import UsageError
-from harness.world.incoming import path_text
+from harness.world.http_fields import path_text
+from harness.world.http_replies import STATUS, Refused, error_reply
 from harness.world.logged_requests import read_requests
 from harness.world.logged_service import LoggedService
-from harness.world.replies import STATUS, Refused, error_reply
 from harness.world.request_log import RequestLog
 from harness.world.source_files import SourceFile, part_of, wanted_range
 

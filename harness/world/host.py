@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from harness.model.errors import HarnessError, UsageError
 from harness.processes.linux import die_with_parent
 from harness.processes.pickling import portable
-from harness.world.control import (
+from harness.world.messages import (
     Call,
     CloseStage,
     Done,
@@ -20,11 +20,11 @@ from harness.world.control import (
     Snapshot,
     Stop,
 )
-from harness.world.lasting import Lasting
-from harness.world.running_stage import RunningStage
+from harness.world.shared_resources import Lasting
+from harness.world.stage import RunningStage
 
 if TYPE_CHECKING:
-    from harness.world.control import Answer, Pipe
+    from harness.world.messages import Answer, Pipe
 
 _LAST_CLOSING_S = 5.0
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from harness.model.canonical_json import digest
-from harness.world.incoming import read_fields
+from harness.world.http_fields import read_fields
+from harness.world.http_replies import Refused, error_reply, json_reply
 from harness.world.logged_requests import read_requests
 from harness.world.logged_service import LoggedService
-from harness.world.replies import Refused, error_reply, json_reply
 from harness.world.request_log import RequestLog
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from harness.model.canonical_json import canonical
 from harness.model.errors import UsageError
-from harness.world.incoming import path_text, query_text, read_fields
+from harness.world.http_fields import path_text, query_text, read_fields
+from harness.world.http_replies import error_reply, json_reply
 from harness.world.logged_service import LoggedService
 from harness.world.render_jobs import FILE_NAME, RenderBooks, RenderContract, result_of
-from harness.world.replies import error_reply, json_reply
 from harness.world.request_log import RequestLog
 
 if TYPE_CHECKING:

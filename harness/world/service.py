@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from harness.world.lasting import Lasting
+from harness.world.shared_resources import Lasting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,8 +44,8 @@ class Service(Protocol):
     An instance serves one experiment: `open`, any number of requests and `offer` calls, `close`.
     State that the experiment is judged by is durable before a request is answered.
 
-    A handler raises `harness.world.replies.Refused` for an error reply and
-    `harness.world.replies.ConnectionCut` to cut the connection without a reply. Any other exception
+    A handler raises `harness.world.http_replies.Refused` for an error reply and
+    `harness.world.http_replies.ConnectionCut` to cut the connection without a reply. Any other exception
     is a bug of the world: the host answers 500 and reports it to the owner.
     """
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from worker_side import FactsNow, OpenServices, OpenStage
 
-    from harness.world.control import Transport
     from harness.world.facts import CoordinatorFacts
+    from harness.world.messages import Transport
     from harness.world.service import Service
 
 FRESH = Command("fresh", {"capability": "compute"})

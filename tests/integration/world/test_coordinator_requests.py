@@ -13,7 +13,7 @@ from worker_side import Reply, WorkerSide, event, registration
 
 from harness.model.workload import Command, ReplyLost, Workload
 from harness.world.facts import read_facts
-from harness.world.incoming import MAX_BODY_BYTES
+from harness.world.http_fields import MAX_BODY_BYTES
 from harness.world.ledger import Effect, EffectLedger
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from harness.model.canonical_json import JsonObject
     from harness.model.workload import Exchange
     from harness.world.client import World
-    from harness.world.control import Transport
+    from harness.world.messages import Transport
 
 COMMANDS = (Command("c1", {"n": 1}), Command("c2", {"n": 2}))
 FRESH = Command("fresh")

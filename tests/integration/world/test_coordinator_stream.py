@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from worker_side import OpenStage
 
     from harness.world.client import World
-    from harness.world.control import Transport
+    from harness.world.messages import Transport
 
 FRESH = Command("fresh", {"capability": "compute"})
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from harness.model.canonical_json import JsonObject
     from harness.model.workload import Workload
-    from harness.world.control import Transport
     from harness.world.facts import CoordinatorFacts
+    from harness.world.messages import Transport
     from harness.world.service import Service
 
     HeaderFields = Mapping[str, str] | Iterable[tuple[str, str]]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.world.world_copy import copy_world
+from harness.world.snapshot import copy_world
 
 
 def test_an_open_database_is_copied_with_what_its_log_holds(tmp_path: Path) -> None:

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from harness.world.control import SOCKET_NAME
-from harness.world.guard import Guard
-from harness.world.incoming import MAX_BODY_BYTES
+from harness.world.http_errors import Guard
+from harness.world.http_fields import MAX_BODY_BYTES
 from harness.world.ledger import EffectLedger
+from harness.world.messages import SOCKET_NAME
 from harness.world.service import KeepsStateElsewhere, Stage
-from harness.world.world_copy import copy_world
+from harness.world.snapshot import copy_world
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.model.workload import Command
-    from harness.world.control import Open
-    from harness.world.lasting import Lasting
+    from harness.world.messages import Open
     from harness.world.service import Service
+    from harness.world.shared_resources import Lasting
 
 _CLOSING_S = 0.05
 """How long a request that is being served may hold up the closing, in seconds. A worker that was

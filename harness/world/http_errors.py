@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from harness.world.replies import ConnectionCut, Refused, error_reply
+from harness.world.http_replies import ConnectionCut, Refused, error_reply
 
 if TYPE_CHECKING:
     from aiohttp.typedefs import Handler, Middleware
