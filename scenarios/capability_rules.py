@@ -19,7 +19,7 @@ from harness.oracles.recovery import DecisionsRight, RestartChangesNothing
 from harness.oracles.remote_effects import OneEffectPerCommand, UnknownLeftAlone
 from harness.oracles.trees import NothingOutside, TreesWhole
 from harness.scenario import HOLDS, Scenario
-from harness.world.coordinator import Coordinator
+from harness.world.coordinator.service import Coordinator
 from harness.world.receiver import FILE_NAME as NOTIFICATIONS
 from harness.world.receiver import read_notifications
 from harness.world.render_jobs import FILE_NAME as JOBS

@@ -18,8 +18,8 @@ from harness.oracles.kept import WholePartsKept
 from harness.oracles.processes import NoSurvivors
 from harness.oracles.recovery import DecisionsRight, RestartChangesNothing
 from harness.scenario import HOLDS, Pin, Scenario
-from harness.world.coordinator import Coordinator
-from harness.world.facts import read_facts
+from harness.world.coordinator.facts import read_facts
+from harness.world.coordinator.service import Coordinator
 from scenarios.reference_books import ARTIFACTS, read_books, worker_view
 from scenarios.reference_worker import QUIET_AT, reference_worker, warm_up, worker_with
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.model.oracle import Finding, broken_if
 from harness.oracles.books import ENDED
-from harness.world.facts import ENDING_KINDS, read_facts
+from harness.world.coordinator.facts import ENDING_KINDS, read_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

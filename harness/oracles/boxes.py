@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from harness.model.oracle import Finding, broken_if, first_seen
 from harness.oracles.books import ENDED
-from harness.world.facts import ENDING_KINDS, read_facts
+from harness.world.coordinator.facts import ENDING_KINDS, read_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.model.oracle import Evidence
     from harness.oracles.books import BookReader, Books
-    from harness.world.facts import CoordinatorFacts
+    from harness.world.coordinator.facts import CoordinatorFacts
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.model.oracle import Finding, broken_if
-from harness.world.facts import ENDING_KINDS, read_facts
+from harness.world.coordinator.facts import ENDING_KINDS, read_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

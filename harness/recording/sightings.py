@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.model.errors import HarnessError
-from harness.world.facts import (
+from harness.world.coordinator.facts import (
     ENDING_KINDS,
     Ack,
     CoordinatorFacts,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.images.digest import is_database, is_side_file
 from harness.recording.tables import Table, compare, read_tables
-from harness.world.coordinator_schema import FILE_NAME
+from harness.world.coordinator.schema import FILE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

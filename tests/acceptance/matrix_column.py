@@ -12,7 +12,7 @@ from harness.images.workspace import default_root
 from harness.lane import Lane
 from harness.model.result import Verdict
 from harness.model.schedule import parse
-from harness.world.facts import ENDING_KINDS, read_facts
+from harness.world.coordinator.facts import ENDING_KINDS, read_facts
 from scenarios.reference_books import DATABASE, read_books
 
 if TYPE_CHECKING:

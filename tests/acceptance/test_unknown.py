@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.experiment import Experiment
-from harness.world.facts import read_facts
+from harness.world.coordinator.facts import read_facts
 from harness.world.receiver import Receiver, read_notifications
 from harness.world.wire_faults import Fault
 from scenarios.capabilities import notify, offers

@@ -9,7 +9,7 @@ import pytest
 from harness.experiment import Experiment
 from harness.model.result import Verdict
 from harness.oracles.effects import read_ledger
-from harness.world.facts import ENDING_KINDS, read_facts
+from harness.world.coordinator.facts import ENDING_KINDS, read_facts
 from scenarios.commands import COMMAND_KILLED, COMMAND_PID_REUSED
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ import pytest
 import harness.points
 from harness.model.workload import Command, ReplyLost, Workload
 from harness.world.client import World
-from harness.world.coordinator import Coordinator
-from harness.world.facts import read_facts
+from harness.world.coordinator.facts import read_facts
+from harness.world.coordinator.service import Coordinator
 from worker_under_test import main
 from worker_under_test.settings import Settings
 

@@ -21,16 +21,16 @@ import harness
 from harness.model.errors import HarnessError, UsageError
 from harness.model.workload import Command, Workload
 from harness.world.client import World
-from harness.world.coordinator import Coordinator
-from harness.world.facts import read_facts
-from harness.world.postgres_server import find_binaries
+from harness.world.coordinator.facts import read_facts
+from harness.world.coordinator.postgres_server import find_binaries
+from harness.world.coordinator.service import Coordinator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from worker_side import FactsNow, OpenServices, OpenStage
 
-    from harness.world.facts import CoordinatorFacts
+    from harness.world.coordinator.facts import CoordinatorFacts
     from harness.world.messages import Transport
     from harness.world.service import Service
 
@@ -47,7 +47,7 @@ def postgres_url() -> Iterator[str]:
     except UsageError as error:
         pytest.skip(str(error))
     with subprocess.Popen(
-        [sys.executable, "-m", "harness.world.postgres_server"],
+        [sys.executable, "-m", "harness.world.coordinator.postgres_server"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         cwd=Path(harness.__file__).parents[1],

@@ -10,7 +10,7 @@ import pytest
 from worker_side import WorkerSide
 
 from harness.model.workload import Command, ReplyLost, Workload
-from harness.world.facts import read_facts
+from harness.world.coordinator.facts import read_facts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ import pytest
 from worker_side import Reply, WorkerSide, event, registration
 
 from harness.model.workload import Command, ReplyLost, Workload
-from harness.world.facts import read_facts
+from harness.world.coordinator.facts import read_facts
 from harness.world.http_fields import MAX_BODY_BYTES
 from harness.world.ledger import Effect, EffectLedger
 

@@ -9,7 +9,7 @@ import pytest
 from worker_side import DEADLINE_S, Message, WorkerSide
 
 from harness.model.workload import Command, Workload
-from harness.world.facts import read_facts
+from harness.world.coordinator.facts import read_facts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,15 +11,15 @@ import pytest
 
 from harness.model.errors import DeadlineError, HarnessError, UsageError
 from harness.model.workload import Command, Workload
-from harness.world.fact_store import open_store
-from harness.world.facts import CoordinatorFacts
+from harness.world.coordinator.facts import CoordinatorFacts
+from harness.world.coordinator.store import open_store
 from harness.world.ledger import EffectLedger
 from harness.world.service import Stage
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 
-from harness.world import postgres_link  # noqa: E402 - needs psycopg
-from harness.world.postgres_link import PostgresLink  # noqa: E402
+from harness.world.coordinator import postgres_connection as postgres_link  # noqa: E402 - needs psycopg
+from harness.world.coordinator.postgres_connection import PostgresLink  # noqa: E402
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +60,10 @@ def test_without_psycopg_the_error_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PostgreSQL that is chosen and not installed is a usage error with the command to run."""
-    for name in ("harness.world.postgres_store", "harness.world.postgres_link"):
+    for name in (
+        "harness.world.coordinator.postgres_store",
+        "harness.world.coordinator.postgres_connection",
+    ):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(UsageError, match=r"pip install crash-harness\[postgres\]"):

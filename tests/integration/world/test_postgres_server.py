@@ -13,11 +13,11 @@ import pytest
 
 import harness
 from harness.model.errors import UsageError
-from harness.world import postgres_server
+from harness.world.coordinator import postgres_server
 
 ROOT = Path(harness.__file__).parents[1]
 DEADLINE_S = 60.0
-START = "from harness.world.postgres_server import main; main()"
+START = "from harness.world.coordinator.postgres_server import main; main()"
 OWNER = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {START!r}])"
 
 

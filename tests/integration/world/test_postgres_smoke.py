@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 import harness
-from harness.world.coordinator import DATABASE_VARIABLE
+from harness.world.coordinator.service import DATABASE_VARIABLE
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 

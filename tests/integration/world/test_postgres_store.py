@@ -18,10 +18,10 @@ import harness
 from harness.model.errors import HarnessError
 from harness.model.workload import Command, Workload
 from harness.world.client import World
-from harness.world.coordinator import Coordinator
-from harness.world.coordinator_schema import FILE_NAME
-from harness.world.fact_file import elsewhere
-from harness.world.facts import read_facts
+from harness.world.coordinator.facts import read_facts
+from harness.world.coordinator.marker_file import elsewhere
+from harness.world.coordinator.schema import FILE_NAME
+from harness.world.coordinator.service import Coordinator
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 
@@ -199,7 +199,7 @@ def test_a_lost_connection_is_a_fault_of_the_world_and_made_anew(
 def test_the_default_needs_no_psycopg() -> None:
     """Importing the coordinator and opening SQLite loads no psycopg."""
     script = (
-        "import sys, harness.world.coordinator, harness.world.host;"
+        "import sys, harness.world.coordinator.service, harness.world.host;"
         "sys.exit('psycopg' in sys.modules)"
     )
     root = Path(harness.__file__).parents[1]

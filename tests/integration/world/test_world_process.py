@@ -21,8 +21,8 @@ import harness
 from harness.model.errors import DeadlineError, HarnessError, UsageError
 from harness.model.workload import Command, Workload
 from harness.world.client import World
-from harness.world.coordinator import Coordinator
-from harness.world.facts import read_facts
+from harness.world.coordinator.facts import read_facts
+from harness.world.coordinator.service import Coordinator
 from harness.world.ledger import Effect, EffectLedger
 
 if TYPE_CHECKING:

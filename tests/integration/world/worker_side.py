@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from harness.model.canonical_json import JsonObject
     from harness.model.workload import Workload
-    from harness.world.facts import CoordinatorFacts
+    from harness.world.coordinator.facts import CoordinatorFacts
     from harness.world.messages import Transport
     from harness.world.service import Service
 

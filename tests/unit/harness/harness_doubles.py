@@ -13,9 +13,9 @@ from harness.model.workload import Command, Workload
 from harness.oracles.books import Books
 from harness.processes.incarnation import Death, Hit
 from harness.scenario import HOLDS, Pin, Scenario, Site
-from harness.world.fact_file import write_facts
-from harness.world.fact_rows import rows
-from harness.world.facts import Ack, CoordinatorFacts, Delivery, Event, Outcome, Receipt
+from harness.world.coordinator.facts import Ack, CoordinatorFacts, Delivery, Event, Outcome, Receipt
+from harness.world.coordinator.marker_file import write_facts
+from harness.world.coordinator.rows import rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from harness.images.workspace import Image
     from harness.model.workload import Command
-    from harness.world.facts import CoordinatorFacts
+    from harness.world.coordinator.facts import CoordinatorFacts
 
 HOLDS = Finding(Answer.HOLDS)
 

@@ -16,7 +16,7 @@ from harness.oracles.boxes import BoxesAgree, EventsOnce
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.world.facts import CoordinatorFacts
+    from harness.world.coordinator.facts import CoordinatorFacts
 
 INBOX = InboxRow("c1", "digest")
 ENDED_ATTEMPT = AttemptRow("a1", "c1", "compute/1", "SUCCEEDED", has_result=True)

@@ -20,7 +20,7 @@ from worker_bench import CountedIds, FakeCapabilities, Observed
 from harness.model.workload import Command as Offered
 from harness.model.workload import Workload
 from harness.world.client import World
-from harness.world.coordinator import Coordinator
+from harness.world.coordinator.service import Coordinator
 from worker_under_test.adapters.http_control_plane import HttpControlPlane
 from worker_under_test.adapters.http_link import HttpLink
 from worker_under_test.adapters.ids import RandomIds, SeededIds

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.world.coordinator_books import Books
-from harness.world.facts import Ack, CoordinatorFacts, Event, OfferedCommand
+from harness.world.coordinator.facts import Ack, CoordinatorFacts, Event, OfferedCommand
+from harness.world.coordinator.state import Books
 
 
 def _event(position: int, session_id: str = "session-1", kind: str = "succeeded") -> Event:

@@ -18,12 +18,12 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from harness.model.errors import DeadlineError, HarnessError, UsageError
-from harness.world.coordinator_schema import COLUMNS, TABLES, select
+from harness.world.coordinator.schema import COLUMNS, TABLES, select
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
 
-    from harness.world.coordinator_schema import Row, Value
+    from harness.world.coordinator.schema import Row, Value
 
 _CONNECT_S = 5
 _ANSWER_S = 5.0

@@ -5,14 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.model.canonical_json import canonical
-from harness.world.coordinator_schema import insert
-from harness.world.facts import Ack, Delivery, Heartbeat, OfferedCommand, Receipt, Refusal, Session
+from harness.world.coordinator.facts import (
+    Ack,
+    Delivery,
+    Heartbeat,
+    OfferedCommand,
+    Receipt,
+    Refusal,
+    Session,
+)
+from harness.world.coordinator.schema import insert
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.world.coordinator_schema import Row, Value
-    from harness.world.facts import Fact
+    from harness.world.coordinator.facts import Fact
+    from harness.world.coordinator.schema import Row, Value
 
 
 def rows(facts: Sequence[Fact]) -> tuple[str, list[Row]]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.world.fact_file import say_elsewhere, write_facts
-from harness.world.fact_rows import insertion, rows
-from harness.world.postgres_link import PostgresLink
+from harness.world.coordinator.marker_file import say_elsewhere, write_facts
+from harness.world.coordinator.postgres_connection import PostgresLink
+from harness.world.coordinator.rows import insertion, rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from harness.world.facts import CoordinatorFacts, Fact
+    from harness.world.coordinator.facts import CoordinatorFacts, Fact
     from harness.world.service import Stage
 
 
 class PostgresStore:
-    """A `harness.world.fact_store.FactStore` in PostgreSQL; one at a time on one link.
+    """A `harness.world.coordinator.store.FactStore` in PostgreSQL; one at a time on one link.
 
     What the world's directory had goes into the database when the store is opened; what the
     database has goes into the directory when it is closed, and into every copy, as the same SQLite

@@ -10,7 +10,7 @@ from aiohttp import web
 from harness.model.canonical_json import canonical
 
 if TYPE_CHECKING:
-    from harness.world.facts import Delivery, OfferedCommand
+    from harness.world.coordinator.facts import Delivery, OfferedCommand
 
 CAUGHT_UP: Final = "event: caught-up\ndata: {}\n\n"
 """Sent after the backlog."""

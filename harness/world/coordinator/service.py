@@ -14,11 +14,7 @@ from aiohttp import web
 from harness.model.canonical_json import canonical
 from harness.model.errors import UsageError
 from harness.model.workload import ReplyLost
-from harness.world.command_stream import CAUGHT_UP, CommandStream, message
-from harness.world.coordinator_books import Books
-from harness.world.coordinator_schema import FILE_NAME
-from harness.world.fact_store import open_store
-from harness.world.facts import (
+from harness.world.coordinator.facts import (
     ENDING_KINDS,
     Ack,
     CoordinatorFacts,
@@ -29,6 +25,10 @@ from harness.world.facts import (
     Session,
     read_facts,
 )
+from harness.world.coordinator.schema import FILE_NAME
+from harness.world.coordinator.state import Books
+from harness.world.coordinator.store import open_store
+from harness.world.coordinator.stream import CAUGHT_UP, CommandStream, message
 from harness.world.http_fields import path_text, read_fields
 from harness.world.http_replies import ConnectionCut, Refused, json_reply
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from harness.model.canonical_json import JsonObject
     from harness.model.workload import Command, Exchange
-    from harness.world.fact_store import FactStore
-    from harness.world.facts import Fact
+    from harness.world.coordinator.facts import Fact
+    from harness.world.coordinator.store import FactStore
     from harness.world.service import Stage
 
 DATABASE_VARIABLE = "CRASH_HARNESS_COORDINATOR_DB"
@@ -53,7 +53,7 @@ class Coordinator:
     """The service that `docs/coordinator.md` describes; one instance serves one experiment.
 
     Args:
-        database: Where the facts are while it is open, as `harness.world.fact_store.open_store`
+        database: Where the facts are while it is open, as `harness.world.coordinator.store.open_store`
             has it.
     """
 

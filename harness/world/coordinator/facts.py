@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
 from harness.model.errors import HarnessError
-from harness.world.coordinator_schema import FILE_NAME, select
-from harness.world.fact_file import elsewhere
+from harness.world.coordinator.marker_file import elsewhere
+from harness.world.coordinator.schema import FILE_NAME, select
 from harness.world.sqlite_reading import reading
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from harness.model.errors import UnknownNameError, UsageError
-from harness.world.sqlite_store import SqliteStore
+from harness.world.coordinator.sqlite_store import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from harness.world.facts import CoordinatorFacts, Fact
+    from harness.world.coordinator.facts import CoordinatorFacts, Fact
     from harness.world.service import Stage
 
 _SCHEMES: Final = ("sqlite", "postgresql")
@@ -20,7 +20,7 @@ _SCHEMES: Final = ("sqlite", "postgresql")
 class FactStore(Protocol):
     """Facts that outlive a request; decides nothing.
 
-    Whatever the store, `harness.world.facts.read_facts` reads the facts from the world's directory
+    Whatever the store, `harness.world.coordinator.facts.read_facts` reads the facts from the world's directory
     once the store is closed, and from a copy of it after `snapshot`.
     """
 
@@ -61,7 +61,7 @@ async def open_store(database: str, stage: Stage, known: CoordinatorFacts) -> Fa
             )
         return await SqliteStore.open(stage.world_dir)
     try:
-        from harness.world.postgres_store import PostgresStore  # noqa: PLC0415 - only when chosen
+        from harness.world.coordinator.postgres_store import PostgresStore  # noqa: PLC0415 - only when chosen
     except ImportError as error:
         raise UsageError(
             f"the coordinator's database is PostgreSQL, and psycopg cannot be loaded ({error});"

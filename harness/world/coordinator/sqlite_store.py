@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.world.coordinator_schema import FILE_NAME, TABLES
-from harness.world.fact_rows import insertion
+from harness.world.coordinator.rows import insertion
+from harness.world.coordinator.schema import FILE_NAME, TABLES
 from harness.world.sqlite_writing import open_for_writing
 
 if TYPE_CHECKING:
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
-    from harness.world.facts import Fact
+    from harness.world.coordinator.facts import Fact
 
 
 class SqliteStore:
-    """A `harness.world.fact_store.FactStore` in SQLite.
+    """A `harness.world.coordinator.store.FactStore` in SQLite.
 
     Args:
         connection: An open connection in autocommit mode.

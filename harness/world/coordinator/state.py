@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from harness.model.canonical_json import canonical
-from harness.world.facts import (
+from harness.world.coordinator.facts import (
     ENDING_KINDS,
     Ack,
     Delivery,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harness.model.workload import Exchange
-    from harness.world.facts import CoordinatorFacts, Fact
+    from harness.world.coordinator.facts import CoordinatorFacts, Fact
 
 
 class Books:

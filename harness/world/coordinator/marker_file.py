@@ -10,13 +10,13 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
-from harness.world.coordinator_schema import FILE_NAME, TABLES, insert
+from harness.world.coordinator.schema import FILE_NAME, TABLES, insert
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from harness.world.coordinator_schema import Row
+    from harness.world.coordinator.schema import Row
 
 _ELSEWHERE: Final = "The coordinator's facts are in "
 

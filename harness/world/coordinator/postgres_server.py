@@ -1,4 +1,4 @@
-"""A throw-away PostgreSQL server: ``python -m harness.world.postgres_server`` prints its URL.
+"""A throw-away PostgreSQL server: ``python -m harness.world.coordinator.postgres_server`` prints its URL.
 
 It listens on a Unix socket in a directory of its own, and ends, with everything in it, at Ctrl-C,
 SIGTERM or the end of the process that started it.
@@ -177,7 +177,7 @@ def _wait_until_ready(server: subprocess.Popen[bytes], home: Path) -> None:
 def main() -> None:
     """Run a server, print its URL, and wait for the end."""
     argparse.ArgumentParser(
-        prog="python -m harness.world.postgres_server",
+        prog="python -m harness.world.coordinator.postgres_server",
         description="Run a throw-away PostgreSQL server and print its URL; Ctrl-C ends it.",
     ).parse_args()
     signal.signal(signal.SIGTERM, _leave)

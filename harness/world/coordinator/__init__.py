@@ -1,0 +1,1 @@
+"""The control plane of the reference worker: one service, two stores."""
