@@ -13,9 +13,9 @@ from faker import Faker
 
 from harness.model.workload import Command, Workload
 from harness.oracles.inputs import OneVersion
-from harness.world.file_server import FileServer, SourceFile
-from harness.world.receiver import Receiver
-from harness.world.render_service import RenderService
+from harness.world.services.file_server import FileServer, SourceFile
+from harness.world.services.receiver import Receiver
+from harness.world.services.render_service import RenderService
 from harness.world.wire_faults import Fault
 from scenarios.capability_rules import asks, capability_scenario, is_temporary, oracles_for
 from scenarios.children import CHILD, SECOND_LIFE

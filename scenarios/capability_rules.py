@@ -20,10 +20,10 @@ from harness.oracles.remote_effects import OneEffectPerCommand, UnknownLeftAlone
 from harness.oracles.trees import NothingOutside, TreesWhole
 from harness.scenario import HOLDS, Scenario
 from harness.world.coordinator.service import Coordinator
-from harness.world.receiver import FILE_NAME as NOTIFICATIONS
-from harness.world.receiver import read_notifications
-from harness.world.render_jobs import FILE_NAME as JOBS
-from harness.world.render_jobs import read_render_jobs
+from harness.world.services.receiver import FILE_NAME as NOTIFICATIONS
+from harness.world.services.receiver import read_notifications
+from harness.world.services.render_jobs import FILE_NAME as JOBS
+from harness.world.services.render_jobs import read_render_jobs
 from scenarios.capability_worker import capability_worker, warm_capabilities
 from scenarios.reference import GROUP, POINTS, right_decision, world_view
 from scenarios.reference_books import ARTIFACTS, read_books, worker_view

@@ -20,7 +20,7 @@ from harness.oracles.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAdvance
 from harness.oracles.steps import StepSource
 from harness.scenario import HOLDS, Pin, Scenario
 from harness.world.coordinator.service import Coordinator
-from harness.world.effects import REPEAT, EffectsService
+from harness.world.services.effects import REPEAT, EffectsService
 from scenarios.plan_host.asked import rows_of, steps
 from scenarios.reference import world_view
 from scenarios.reference_books import read_books, worker_view

@@ -10,9 +10,9 @@ from harness.model.workload import Command, ReplyLost, Workload
 from harness.oracles.effects import read_ledger
 from harness.rig import IDENTITY
 from harness.scenario import HOLDS
-from harness.world.effects import REPEAT
-from harness.world.file_server import FileServer
-from harness.world.receiver import Receiver
+from harness.world.services.effects import REPEAT
+from harness.world.services.file_server import FileServer
+from harness.world.services.receiver import Receiver
 from scenarios.capabilities import (
     BIG_FILE,
     PUBLISHED_TREE,

@@ -11,7 +11,7 @@ import pytest
 
 from harness.experiment import Experiment
 from harness.world.coordinator.facts import read_facts
-from harness.world.receiver import Receiver, read_notifications
+from harness.world.services.receiver import Receiver, read_notifications
 from harness.world.wire_faults import Fault
 from scenarios.capabilities import notify, offers
 from scenarios.capability_rules import capability_scenario

@@ -9,8 +9,8 @@ import pytest
 
 from harness.model.workload import Command, Workload
 from harness.world.client import World
-from harness.world.effects import EffectsService
 from harness.world.ledger import Effect, EffectLedger
+from harness.world.services.effects import EffectsService
 from worker_under_test.adapters.http_effects import HttpEffects
 from worker_under_test.domain.errors import DeliveryError, Kind, kind_of
 

@@ -12,8 +12,13 @@ import pytest
 from worker_side import WorkerSide
 
 from harness.model.errors import HarnessError, UsageError
-from harness.world.file_server import FileRequest, FileServer, SourceFile, read_file_requests
 from harness.world.ledger import EffectLedger
+from harness.world.services.file_server import (
+    FileRequest,
+    FileServer,
+    SourceFile,
+    read_file_requests,
+)
 from harness.world.wire_faults import Fault
 
 if TYPE_CHECKING:

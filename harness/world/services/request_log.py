@@ -6,7 +6,13 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from harness.world.http_replies import ConnectionCut, Refused
-from harness.world.logged_requests import INSERT, REFUSED, TABLES, LoggedRequest, read_requests
+from harness.world.services.logged_requests import (
+    INSERT,
+    REFUSED,
+    TABLES,
+    LoggedRequest,
+    read_requests,
+)
 from harness.world.sqlite_writing import open_for_writing
 from harness.world.wire_faults import FaultPlan
 

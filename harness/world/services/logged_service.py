@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from harness.model.workload import Command
     from harness.world.ledger import EffectLedger
-    from harness.world.request_log import RequestLog
     from harness.world.service import Stage
+    from harness.world.services.request_log import RequestLog
 
 
 class LoggedService(ABC):

@@ -8,9 +8,9 @@ from harness.model.canonical_json import canonical
 from harness.model.errors import UsageError
 from harness.world.http_fields import path_text, query_text, read_fields
 from harness.world.http_replies import error_reply, json_reply
-from harness.world.logged_service import LoggedService
-from harness.world.render_jobs import FILE_NAME, RenderBooks, RenderContract, result_of
-from harness.world.request_log import RequestLog
+from harness.world.services.logged_service import LoggedService
+from harness.world.services.render_jobs import FILE_NAME, RenderBooks, RenderContract, result_of
+from harness.world.services.request_log import RequestLog
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -11,16 +11,16 @@ from aiohttp import web
 from harness.model.errors import UsageError
 from harness.world.http_fields import path_text
 from harness.world.http_replies import STATUS, Refused, error_reply
-from harness.world.logged_requests import read_requests
-from harness.world.logged_service import LoggedService
-from harness.world.request_log import RequestLog
-from harness.world.source_files import SourceFile, part_of, wanted_range
+from harness.world.services.file_versions import SourceFile, part_of, wanted_range
+from harness.world.services.logged_requests import read_requests
+from harness.world.services.logged_service import LoggedService
+from harness.world.services.request_log import RequestLog
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from harness.world.request_log import Turn
+    from harness.world.services.request_log import Turn
     from harness.world.wire_faults import Fault
 
 __all__ = ["FILE_NAME", "FileRequest", "FileServer", "SourceFile", "read_file_requests"]

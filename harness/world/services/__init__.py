@@ -1,0 +1,1 @@
+"""Remote services that only the reference worker uses."""
