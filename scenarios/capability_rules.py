@@ -8,16 +8,16 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from harness.model.workload import Command
-from harness.oracles.artifacts import ArtifactsWhole
-from harness.oracles.boxes import BoxesAgree, EventsOnce
-from harness.oracles.checkpoints import CheckpointsAdvance
-from harness.oracles.commands import CommandsEnd, FreshGoesThrough
 from harness.oracles.effects import NoEffectTwice, read_ledger
-from harness.oracles.inputs import InputKept
+from harness.oracles.mailbox.agreement import BoxesAgree, EventsOnce
+from harness.oracles.mailbox.artifacts import ArtifactsWhole
+from harness.oracles.mailbox.checkpoints import CheckpointsAdvance
+from harness.oracles.mailbox.commands import CommandsEnd, FreshGoesThrough
+from harness.oracles.mailbox.decisions import DecisionsRight, RestartChangesNothing
+from harness.oracles.mailbox.inputs import InputKept
+from harness.oracles.mailbox.remote_effects import OneEffectPerCommand, UnknownLeftAlone
+from harness.oracles.mailbox.trees import NothingOutside, TreesWhole
 from harness.oracles.processes import NoSurvivors
-from harness.oracles.recovery import DecisionsRight, RestartChangesNothing
-from harness.oracles.remote_effects import OneEffectPerCommand, UnknownLeftAlone
-from harness.oracles.trees import NothingOutside, TreesWhole
 from harness.scenario import HOLDS, Scenario
 from harness.world.coordinator.service import Coordinator
 from harness.world.services.receiver import FILE_NAME as NOTIFICATIONS
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from harness.model.canonical_json import JsonObject
     from harness.model.oracle import Oracle
     from harness.model.workload import Workload
-    from harness.oracles.books import AttemptRow
+    from harness.oracles.mailbox.worker_state import AttemptRow
     from harness.scenario import Pin
     from harness.world.service import Service
     from scenarios.capability_worker import BetweenLives

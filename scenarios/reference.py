@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, cast
 from faker import Faker
 
 from harness.model.workload import Command, ReplyLost, Workload
-from harness.oracles.artifacts import ArtifactsWhole
-from harness.oracles.boxes import BoxesAgree, EventsOnce
-from harness.oracles.checkpoints import CheckpointsAdvance
-from harness.oracles.commands import CommandsEnd, FreshGoesThrough
 from harness.oracles.effects import NoEffectTwice, read_ledger
-from harness.oracles.kept import WholePartsKept
+from harness.oracles.mailbox.agreement import BoxesAgree, EventsOnce
+from harness.oracles.mailbox.artifacts import ArtifactsWhole
+from harness.oracles.mailbox.checkpoints import CheckpointsAdvance
+from harness.oracles.mailbox.commands import CommandsEnd, FreshGoesThrough
+from harness.oracles.mailbox.decisions import DecisionsRight, RestartChangesNothing
+from harness.oracles.mailbox.finished_parts import WholePartsKept
 from harness.oracles.processes import NoSurvivors
-from harness.oracles.recovery import DecisionsRight, RestartChangesNothing
 from harness.scenario import HOLDS, Pin, Scenario
 from harness.world.coordinator.facts import read_facts
 from harness.world.coordinator.service import Coordinator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.model.canonical_json import JsonObject
-    from harness.oracles.books import AttemptRow
+    from harness.oracles.mailbox.worker_state import AttemptRow
     from harness.scenario import Site
     from worker_under_test.main import Parts
 

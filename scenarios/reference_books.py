@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.images.digest import opened
-from harness.oracles.artifacts import read_files
-from harness.oracles.books import (
+from harness.oracles.mailbox.artifacts import read_files
+from harness.oracles.mailbox.worker_state import (
     ArtifactRow,
     AttemptRow,
     Books,

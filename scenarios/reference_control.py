@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from faker import Faker
 
 from harness.model.workload import Command, ReplyLost, Workload
-from harness.oracles.admission import CancelHonoured, DrainingAdmitsNothing, WithinCapacity
+from harness.oracles.mailbox.admission import CancelHonoured, DrainingAdmitsNothing, WithinCapacity
 from harness.scenario import HOLDS
 from scenarios.reference import GROUP, ORACLES, compute, control, variant
 from scenarios.reference_books import read_books
@@ -19,7 +19,7 @@ from worker_under_test.main import Parts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.oracles.books import AttemptRow
+    from harness.oracles.mailbox.worker_state import AttemptRow
     from harness.scenario import Pin, Scenario
 
 CAPACITY = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from harness.oracles.books import SnapshotRow
+from harness.oracles.mailbox.worker_state import SnapshotRow
 
 if TYPE_CHECKING:
     import sqlite3

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, cast
 from faker import Faker
 
 from harness.model.workload import Command, Workload
-from harness.oracles.boxes import BoxesAgree, EventsOnce
-from harness.oracles.checkpoints import CheckpointsAdvance
-from harness.oracles.commands import CommandsEnd, FreshGoesThrough
 from harness.oracles.effects import NoEffectTwice
+from harness.oracles.mailbox.agreement import BoxesAgree, EventsOnce
+from harness.oracles.mailbox.checkpoints import CheckpointsAdvance
+from harness.oracles.mailbox.commands import CommandsEnd, FreshGoesThrough
+from harness.oracles.mailbox.decisions import DecisionsRight, RestartChangesNothing
 from harness.oracles.plan import PlanRight
 from harness.oracles.processes import NoSurvivors
-from harness.oracles.recovery import DecisionsRight, RestartChangesNothing
 from harness.oracles.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAdvance
 from harness.oracles.steps import StepSource
 from harness.scenario import HOLDS, Pin, Scenario
@@ -29,7 +29,7 @@ from worker_under_test.main import Parts
 
 if TYPE_CHECKING:
     from harness.model.canonical_json import JsonObject
-    from harness.oracles.books import AttemptRow, GraphRow
+    from harness.oracles.mailbox.worker_state import AttemptRow, GraphRow
     from worker_under_test.adapters.sqlite_store import SqliteStore
     from worker_under_test.checkpoint import Snapshot
     from worker_under_test.ports.local_store import LocalStore

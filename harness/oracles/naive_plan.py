@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from harness.oracles.books import SnapshotRow, StepRow
+    from harness.oracles.mailbox.worker_state import SnapshotRow, StepRow
 
 TERMINAL = frozenset({"completed", "failed", "cancelled"})
 """States of a run that has ended and does not reopen by itself (AMB-6)."""

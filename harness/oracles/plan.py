@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.model.oracle import Evidence
-    from harness.oracles.books import GraphRow, SnapshotRow
+    from harness.oracles.mailbox.worker_state import GraphRow, SnapshotRow
     from harness.oracles.naive_plan import NaivePlan
     from harness.oracles.steps import SeenLife, StepSource
 

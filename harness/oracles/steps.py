@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.model.workload import Workload
-from harness.oracles.books import GraphRow
 from harness.oracles.effects import read_ledger
+from harness.oracles.mailbox.worker_state import GraphRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.images.workspace import Image
     from harness.model.oracle import Evidence, Life
-    from harness.oracles.books import BookReader, SnapshotRow
+    from harness.oracles.mailbox.worker_state import BookReader, SnapshotRow
 
 GraphsOf: TypeAlias = Callable[[Workload, int], tuple[GraphRow, ...]]
 """The graphs that a life works with, from the workload and the number of crashes before it. They

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from harness.model.canonical_json import Json
     from harness.model.result import ExperimentResult
     from harness.model.workload import Workload
-    from harness.oracles.books import Books
+    from harness.oracles.mailbox.worker_state import Books
     from harness.outcome import Outcome
     from harness.recording.masking import Masking
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.oracles.books import ENDED
+from harness.oracles.mailbox.worker_state import ENDED
 from harness.scenario import broken_by
 from scenarios.reference import variant
 from scenarios.reference_books import DATABASE, read_books

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict, cast
 
 from harness.model.workload import Command, Workload
-from harness.oracles.books import GraphRow, StepRow
+from harness.oracles.mailbox.worker_state import GraphRow, StepRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.images.digest import opened
-from harness.oracles.books import Books, SnapshotRow
+from harness.oracles.mailbox.decisions import RestartChangesNothing
+from harness.oracles.mailbox.worker_state import Books, SnapshotRow
 from harness.oracles.plan import PlanRight
 from harness.oracles.processes import NoSurvivors
-from harness.oracles.recovery import RestartChangesNothing
 from harness.oracles.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAdvance
 from harness.oracles.steps import StepSource
 from harness.scenario import HOLDS, Pin, Scenario

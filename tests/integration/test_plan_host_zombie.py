@@ -14,7 +14,7 @@ from scenarios.plan_host.wiring import Wiring
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.oracles.books import SnapshotRow
+    from harness.oracles.mailbox.worker_state import SnapshotRow
 
 HOST = plan_host("zombie-host", PlanHost, asking(run("r1", DIAMOND)), Wiring())
 

@@ -13,7 +13,7 @@ import pytest
 
 from harness.experiment import Experiment
 from harness.model.result import Verdict
-from harness.oracles.artifacts import read_files
+from harness.oracles.mailbox.artifacts import read_files
 from scenarios.capabilities import PUBLISHED_TREE, TREE, UNPACK
 from scenarios.reference_books import ARTIFACTS
 from worker_under_test.adapters.local_file_space import LocalFileSpace

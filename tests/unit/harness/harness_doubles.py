@@ -10,7 +10,7 @@ from harness.model.oracle import Evidence, Finding, Life, broken_if
 from harness.model.result import ExperimentResult, Fired, LifeTrace, Verdict, Violation
 from harness.model.schedule import CONTROL, Schedule
 from harness.model.workload import Command, Workload
-from harness.oracles.books import Books
+from harness.oracles.mailbox.worker_state import Books
 from harness.processes.incarnation import Death, Hit
 from harness.scenario import HOLDS, Pin, Scenario, Site
 from harness.world.coordinator.facts import Ack, CoordinatorFacts, Delivery, Event, Outcome, Receipt

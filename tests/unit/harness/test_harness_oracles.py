@@ -10,19 +10,19 @@ import pytest
 from harness_doubles import Scene, facts
 
 from harness.model.oracle import Answer, Finding, broken_if
-from harness.oracles.artifacts import ArtifactsWhole
-from harness.oracles.books import (
+from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice, read_ledger
+from harness.oracles.mailbox.artifacts import ArtifactsWhole
+from harness.oracles.mailbox.checkpoints import CheckpointsAdvance
+from harness.oracles.mailbox.commands import CommandsEnd, FreshGoesThrough
+from harness.oracles.mailbox.decisions import DecisionsRight, RestartChangesNothing
+from harness.oracles.mailbox.worker_state import (
     ArtifactRow,
     AttemptRow,
     Books,
     CheckpointRow,
     DecisionRow,
 )
-from harness.oracles.checkpoints import CheckpointsAdvance
-from harness.oracles.commands import CommandsEnd, FreshGoesThrough
-from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice, read_ledger
 from harness.oracles.processes import NoSurvivors, StrangersLeftAlone
-from harness.oracles.recovery import DecisionsRight, RestartChangesNothing
 from harness.world.ledger import EffectLedger
 
 if TYPE_CHECKING:

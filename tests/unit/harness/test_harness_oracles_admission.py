@@ -10,9 +10,9 @@ import pytest
 from harness_doubles import Scene, facts, hit
 
 from harness.model.oracle import Answer
-from harness.oracles.admission import CancelHonoured, DrainingAdmitsNothing, WithinCapacity
-from harness.oracles.books import AttemptRow, Books, InboxRow
-from harness.oracles.kept import WholePartsKept
+from harness.oracles.mailbox.admission import CancelHonoured, DrainingAdmitsNothing, WithinCapacity
+from harness.oracles.mailbox.finished_parts import WholePartsKept
+from harness.oracles.mailbox.worker_state import AttemptRow, Books, InboxRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

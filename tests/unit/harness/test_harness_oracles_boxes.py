@@ -10,8 +10,8 @@ from harness_doubles import Scene, facts
 
 from harness.model.errors import HarnessError
 from harness.model.oracle import Answer, Finding
-from harness.oracles.books import AttemptRow, Books, InboxRow, OutboxRow
-from harness.oracles.boxes import BoxesAgree, EventsOnce
+from harness.oracles.mailbox.agreement import BoxesAgree, EventsOnce
+from harness.oracles.mailbox.worker_state import AttemptRow, Books, InboxRow, OutboxRow
 
 if TYPE_CHECKING:
     from pathlib import Path

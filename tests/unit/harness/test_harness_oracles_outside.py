@@ -10,10 +10,10 @@ import pytest
 from harness_doubles import Scene, facts
 
 from harness.model.oracle import Answer
-from harness.oracles.books import AttemptRow, Books, OutboxRow
-from harness.oracles.inputs import InputKept, OneVersion
-from harness.oracles.remote_effects import OneEffectPerCommand, UnknownLeftAlone
-from harness.oracles.trees import NothingOutside, TreesWhole
+from harness.oracles.mailbox.inputs import InputKept, OneVersion
+from harness.oracles.mailbox.remote_effects import OneEffectPerCommand, UnknownLeftAlone
+from harness.oracles.mailbox.trees import NothingOutside, TreesWhole
+from harness.oracles.mailbox.worker_state import AttemptRow, Books, OutboxRow
 
 if TYPE_CHECKING:
     from pathlib import Path

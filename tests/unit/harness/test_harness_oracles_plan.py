@@ -9,7 +9,7 @@ import pytest
 from harness_doubles import Scene, hit
 
 from harness.model.oracle import Answer, Oracle
-from harness.oracles.books import Books, GraphRow, SnapshotRow, StepRow
+from harness.oracles.mailbox.worker_state import Books, GraphRow, SnapshotRow, StepRow
 from harness.oracles.plan import PlanRight
 from harness.oracles.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAdvance
 from harness.oracles.steps import StepSource

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.oracles import naive_plan
-from harness.oracles.books import SnapshotRow, StepRow
+from harness.oracles.mailbox.worker_state import SnapshotRow, StepRow
 from worker_under_test.checkpoint import Snapshot, StepDef, build_plan
 
 IDS = ("", "a", "b", "c", "d", "e", "f")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.model.oracle import Finding, broken_if, first_seen
-from harness.oracles.artifacts import read_files
+from harness.oracles.mailbox.artifacts import read_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.model.oracle import Finding, broken_if
-from harness.oracles.books import ENDED
 from harness.oracles.effects import read_ledger
+from harness.oracles.mailbox.worker_state import ENDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.model.oracle import Evidence, Life
-    from harness.oracles.books import AttemptRow, BookReader
+    from harness.oracles.mailbox.worker_state import AttemptRow, BookReader
 
 View = Callable[[Path], object]
 

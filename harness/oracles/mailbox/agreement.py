@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.model.oracle import Finding, broken_if, first_seen
-from harness.oracles.books import ENDED
+from harness.oracles.mailbox.worker_state import ENDED
 from harness.world.coordinator.facts import ENDING_KINDS, read_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.model.oracle import Evidence
-    from harness.oracles.books import BookReader, Books
+    from harness.oracles.mailbox.worker_state import BookReader, Books
     from harness.world.coordinator.facts import CoordinatorFacts
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.model.oracle import Finding, broken_if, first_seen
-from harness.oracles.artifacts import read_files
+from harness.oracles.mailbox.artifacts import read_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harness.model.oracle import Evidence
-    from harness.oracles.books import BookReader
+    from harness.oracles.mailbox.worker_state import BookReader
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.model.oracle import Evidence
-    from harness.oracles.books import BookReader
+    from harness.oracles.mailbox.worker_state import BookReader
 
 EffectReader: TypeAlias = Callable[[Path], tuple[str, ...]]
 """Reads from a world's directory which commands had an effect: each once for each effect."""

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.model.oracle import Finding, broken_if
-from harness.oracles.artifacts import read_files
-from harness.oracles.books import ENDED
+from harness.oracles.mailbox.artifacts import read_files
+from harness.oracles.mailbox.worker_state import ENDED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from harness.model.oracle import Evidence, Life
     from harness.model.workload import Command
-    from harness.oracles.books import BookReader
+    from harness.oracles.mailbox.worker_state import BookReader
 
 
 @dataclass(frozen=True, slots=True)

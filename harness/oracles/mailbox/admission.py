@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.model.oracle import Finding, broken_if
-from harness.oracles.books import ENDED
+from harness.oracles.mailbox.worker_state import ENDED
 from harness.world.coordinator.facts import ENDING_KINDS, read_facts
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from harness.model.oracle import Evidence
     from harness.model.workload import Command
-    from harness.oracles.books import AttemptRow, BookReader, Books
+    from harness.oracles.mailbox.worker_state import AttemptRow, BookReader, Books
 
 
 @dataclass(frozen=True, slots=True)

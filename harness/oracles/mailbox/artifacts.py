@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from harness.model.oracle import Evidence
     from harness.model.workload import Command
-    from harness.oracles.books import BookReader
+    from harness.oracles.mailbox.worker_state import BookReader
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.model.oracle import Evidence
-    from harness.oracles.books import BookReader
+    from harness.oracles.mailbox.worker_state import BookReader
     from harness.world.coordinator.facts import CoordinatorFacts
 
 

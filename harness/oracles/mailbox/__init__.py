@@ -1,0 +1,1 @@
+"""Promises of workers with inbox, attempts and outbox."""
