@@ -14,10 +14,10 @@ from harness.oracles.mailbox.agreement import BoxesAgree, EventsOnce
 from harness.oracles.mailbox.checkpoints import CheckpointsAdvance
 from harness.oracles.mailbox.commands import CommandsEnd, FreshGoesThrough
 from harness.oracles.mailbox.decisions import DecisionsRight, RestartChangesNothing
-from harness.oracles.plan import PlanRight
+from harness.oracles.plans.plan import PlanRight
+from harness.oracles.plans.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAdvance
+from harness.oracles.plans.step_evidence import StepSource
 from harness.oracles.processes import NoSurvivors
-from harness.oracles.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAdvance
-from harness.oracles.steps import StepSource
 from harness.scenario import HOLDS, Pin, Scenario
 from harness.world.coordinator.service import Coordinator
 from harness.world.services.effects import REPEAT, EffectsService

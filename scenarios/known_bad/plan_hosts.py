@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.oracles.snapshots import LandedRunsOnce
+from harness.oracles.plans.snapshots import LandedRunsOnce
 from harness.scenario import broken_by
 from scenarios.plan_host.asked import asking, run
 from scenarios.plan_host.host import PlanHost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.oracles.plan import PlanRight
+from harness.oracles.plans.plan import PlanRight
 from harness.scenario import broken_by
 from scenarios.plan_host.asked import asking, graph_of, run
 from scenarios.plan_host.host import PlanHost

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from harness.images.digest import opened
 from harness.oracles.mailbox.decisions import RestartChangesNothing
 from harness.oracles.mailbox.worker_state import Books, SnapshotRow
-from harness.oracles.plan import PlanRight
+from harness.oracles.plans.plan import PlanRight
+from harness.oracles.plans.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAdvance
+from harness.oracles.plans.step_evidence import StepSource
 from harness.oracles.processes import NoSurvivors
-from harness.oracles.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAdvance
-from harness.oracles.steps import StepSource
 from harness.scenario import HOLDS, Pin, Scenario
 from harness.turnstile import Turnstile
 from scenarios.plan_host.asked import asking, graphs_asked, run

@@ -10,9 +10,9 @@ from harness_doubles import Scene, hit
 
 from harness.model.oracle import Answer, Oracle
 from harness.oracles.mailbox.worker_state import Books, GraphRow, SnapshotRow, StepRow
-from harness.oracles.plan import PlanRight
-from harness.oracles.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAdvance
-from harness.oracles.steps import StepSource
+from harness.oracles.plans.plan import PlanRight
+from harness.oracles.plans.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAdvance
+from harness.oracles.plans.step_evidence import StepSource
 from harness.world.ledger import EffectLedger
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.oracles import naive_plan
 from harness.oracles.mailbox.worker_state import SnapshotRow, StepRow
+from harness.oracles.plans import reference_planner as naive_plan
 from worker_under_test.checkpoint import Snapshot, StepDef, build_plan
 
 IDS = ("", "a", "b", "c", "d", "e", "f")

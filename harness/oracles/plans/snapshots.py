@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.model.oracle import Finding, broken_if
-from harness.oracles.naive_plan import plan
+from harness.oracles.plans.reference_planner import plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.model.oracle import Evidence
-    from harness.oracles.steps import StepSource
+    from harness.oracles.plans.step_evidence import StepSource
 
 
 @dataclass(frozen=True, slots=True)

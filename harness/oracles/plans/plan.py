@@ -1,6 +1,6 @@
 """The plan: after each crash the worker does what is left, and nothing else.
 
-The plan is worked out again from the crash image by `harness.oracles.naive_plan`, and compared with
+The plan is worked out again from the crash image by `harness.oracles.plans.reference_planner`, and compared with
 what the world saw and with the trace of the next incarnation.
 """
 
@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.model.oracle import Finding, broken_if
-from harness.oracles.naive_plan import TERMINAL, plan
+from harness.oracles.plans.reference_planner import TERMINAL, plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.model.oracle import Evidence
     from harness.oracles.mailbox.worker_state import GraphRow, SnapshotRow
-    from harness.oracles.naive_plan import NaivePlan
-    from harness.oracles.steps import SeenLife, StepSource
+    from harness.oracles.plans.reference_planner import NaivePlan
+    from harness.oracles.plans.step_evidence import SeenLife, StepSource
 
 
 @dataclass(frozen=True, slots=True)
