@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING, Self
 
 from benchmarks.ledger_scenario import SCENARIO
 from benchmarks.ledger_worker import COMMANDS, STRUCK
+from harness.experiment.lane import Job
 from harness.explore.executor import Executor
 from harness.images.workspace import default_root
-from harness.lane import Job
 from harness.model.result import Verdict
 from harness.model.schedule import parse
 from harness.oracles.effects import read_ledger

@@ -9,9 +9,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from harness.experiment.rig import IDENTITY
 from harness.model.errors import UsageError
 from harness.processes.scratch import sweep_scratch, take_scratch
-from harness.rig import IDENTITY
 
 if TYPE_CHECKING:
     from pathlib import Path

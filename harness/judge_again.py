@@ -6,7 +6,7 @@ import re
 import signal
 from typing import TYPE_CHECKING
 
-from harness.conduct import judge
+from harness.experiment.run_schedule import judge
 from harness.failure_record import read_failure_record
 from harness.images.workspace import Image
 from harness.model.errors import UsageError
@@ -31,7 +31,7 @@ def judge_record(folder: Path, scenario: Scenario) -> tuple[Verdict, tuple[Viola
         scenario: Its scenario, as it is today.
 
     Returns:
-        As `harness.conduct.judge`.
+        As `harness.experiment.run_schedule.judge`.
 
     Raises:
         UsageError: There is no record, it is of another version, or its images are not all there.

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import harness
+from harness.experiment.lane import Job
 from harness.explore.executor import Executor
 from harness.explore.matrix import run_matrix
 from harness.images.workspace import default_root
-from harness.lane import Job
 from harness.model.errors import HarnessError, UsageError
 from harness.model.result import Verdict
 from harness.model.schedule import parse

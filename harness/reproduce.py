@@ -8,8 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.experiment.lane import Job
 from harness.failure_record import read_failure_record
-from harness.lane import Job
 from harness.model.errors import UsageError
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, Schedule, parse

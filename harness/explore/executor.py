@@ -8,14 +8,14 @@ import signal
 from collections import deque
 from typing import TYPE_CHECKING, Self, cast
 
-from harness.lane import Lane
+from harness.experiment.lane import Lane
 from harness.model.errors import DeadlineError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from harness.lane import Job
+    from harness.experiment.lane import Job
     from harness.model.result import ExperimentResult
     from harness.scenario import Scenario
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from harness.experiment.lane import Job
 from harness.explore.tiers import TIERS, smoke
-from harness.lane import Job
 from harness.model.errors import UnknownNameError
 from harness.model.events import ExperimentFinished, Planned, RunFinished, RunStarted
 from harness.model.result import Verdict

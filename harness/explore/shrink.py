@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from harness.lane import Job
+from harness.experiment.lane import Job
 from harness.model.result import Verdict
 from harness.model.schedule import Schedule
 

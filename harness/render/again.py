@@ -38,7 +38,7 @@ _PROGRAM = '''\
 
 from pathlib import Path
 
-from harness.experiment import run_schedule
+from harness.experiment.handle import run_schedule
 from harness.registry import load
 
 SCENARIOS = {scenarios}
@@ -68,7 +68,7 @@ _TEST = '''\
 
 from pathlib import Path
 
-from harness.experiment import run_schedule
+from harness.experiment.handle import run_schedule
 from harness.registry import load
 
 

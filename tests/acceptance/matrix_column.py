@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, cast
 
 from matrix_kinds import Cell, Kind, effects_of, losing_replies, steps_again
 
+from harness.experiment.lane import Lane
 from harness.images.digest import opened
 from harness.images.workspace import default_root
-from harness.lane import Lane
 from harness.model.result import Verdict
 from harness.model.schedule import parse
 from harness.world.coordinator.facts import ENDING_KINDS, read_facts
@@ -18,8 +18,8 @@ from scenarios.reference_books import DATABASE, read_books
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from harness.experiment.rig import Halt
     from harness.model.workload import Command
-    from harness.rig import Halt
 
 _UNSCOPED = ("store.", "backoff.", "recovery.scan.")
 _BY_RUN = ("step.", "steps.", "snapshot.", "gate.")

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from harness.experiment.rig import IDENTITY
 from harness.model.workload import Command, ReplyLost, Workload
 from harness.oracles.effects import read_ledger
-from harness.rig import IDENTITY
 from harness.scenario import HOLDS
 from harness.world.services.effects import REPEAT
 from harness.world.services.file_server import FileServer

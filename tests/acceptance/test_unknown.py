@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.experiment import Experiment
+from harness.experiment.handle import Experiment
 from harness.world.coordinator.facts import read_facts
 from harness.world.services.receiver import Receiver, read_notifications
 from harness.world.wire_faults import Fault

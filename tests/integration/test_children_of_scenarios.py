@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.experiment import Experiment
+from harness.experiment.handle import Experiment
 from harness.model.result import Verdict
 from harness.oracles.effects import read_ledger
 from harness.world.coordinator.facts import ENDING_KINDS, read_facts

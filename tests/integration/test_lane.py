@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.experiment.lane import Job, Lane
 from harness.explore.executor import Executor
 from harness.explore.matrix import run_matrix
 from harness.explore.tiers import moment_of, recovery_hits
 from harness.images.run_folder import control_image
 from harness.images.workspace import default_root
-from harness.lane import Job, Lane
 from harness.model.errors import HarnessError
 from harness.model.oracle import Answer, Evidence, Finding
 from harness.model.result import Verdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.experiment import Experiment
+from harness.experiment.handle import Experiment
 from harness.world.ledger import EffectLedger
 from scenarios.plan_host.asked import asking, run
 from scenarios.plan_host.host import PlanHost

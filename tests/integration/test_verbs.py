@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.experiment import Experiment
+from harness.experiment.handle import Experiment
 from harness.model.errors import DeadlineError, HarnessError, UsageError
 from harness.model.result import NotHeldError, Verdict
 from harness.model.workload import Command, Workload

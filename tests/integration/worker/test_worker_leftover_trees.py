@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.experiment import Experiment
+from harness.experiment.handle import Experiment
 from harness.model.result import Verdict
 from harness.oracles.mailbox.artifacts import read_files
 from scenarios.capabilities import PUBLISHED_TREE, TREE, UNPACK

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import KILLED, new_image
 
-from harness.again import Again, Beginning, Kept, Recovery, can_go_on_from
+from harness.experiment.state_cache import Again, Beginning, Kept, Recovery, can_go_on_from
 from harness.model.oracle import Life
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from harness.again import Standing
+    from harness.experiment.state_cache import Standing
     from harness.images.workspace import Image
 
 MOST = 4

@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from harness_doubles import CLEAN, KILLED, NamedOracle, Scene, hit, scenario
 
-from harness.conduct import conduct
-from harness.gathering import RestartError
+from harness.experiment.rig import Halt
+from harness.experiment.run_schedule import conduct
+from harness.experiment.second_restart import RestartError
 from harness.model.errors import DeadlineError
 from harness.model.oracle import Answer, Evidence, Finding
 from harness.model.result import Fired, Verdict
 from harness.model.schedule import CONTROL, Moment, parse
 from harness.processes.incarnation import Death, ForeignStopError, Hit
-from harness.rig import Halt
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.again import Start
-    from harness.gathering import Gathering
+    from harness.experiment.rig import Rig
+    from harness.experiment.second_restart import Gathering
+    from harness.experiment.state_cache import Start
     from harness.model.oracle import Life, Oracle
     from harness.model.result import ExperimentResult
     from harness.model.schedule import Schedule
-    from harness.rig import Rig
     from harness.scenario import Scenario
 
 AT = Moment("order.charge.after")

@@ -9,8 +9,8 @@ import pkgutil
 import pytest
 
 import harness
-from harness.conduct import EndedError
-from harness.gathering import RestartError
+from harness.experiment.run_schedule import EndedError
+from harness.experiment.second_restart import RestartError
 from harness.model.errors import DeadlineError, HarnessError, UnknownNameError, UsageError
 from harness.model.result import Verdict
 from harness.processes.incarnation import ForeignStopError

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import result, scenario
 
+from harness.experiment.lane import Job
 from harness.explore import executor
-from harness.lane import Job
 from harness.model.errors import HarnessError
 from harness.model.schedule import CONTROL
 from harness.scenario import Scenario

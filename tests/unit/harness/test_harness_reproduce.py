@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from harness.experiment.lane import Job
     from harness.explore.executor import Executor
-    from harness.lane import Job
     from harness.model.result import ExperimentResult
     from harness.scenario import Scenario
 

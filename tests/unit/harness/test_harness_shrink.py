@@ -16,8 +16,8 @@ from harness.model.schedule import Schedule, parse
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from harness.experiment.lane import Job
     from harness.explore.executor import Executor
-    from harness.lane import Job
     from harness.model.result import ExperimentResult
 
 Oracles = tuple[str, ...]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.again import Again, Beginning, Recovery, can_go_on_from
+from harness.experiment.state_cache import Again, Beginning, Recovery, can_go_on_from
 from harness.images.digest import image_digest
 from harness.model.errors import HarnessError
 from harness.model.oracle import Evidence
 
 if TYPE_CHECKING:
-    from harness.again import Known, Standing, Start
+    from harness.experiment.rig import Rig
+    from harness.experiment.state_cache import Known, Standing, Start
     from harness.images.workspace import Image
     from harness.model.oracle import Life
-    from harness.rig import Rig
 
 
 class RestartError(HarnessError):

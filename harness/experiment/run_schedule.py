@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.gathering import RestartError
+from harness.experiment.second_restart import RestartError
 from harness.images.digest import image_digest
 from harness.model.errors import DeadlineError, HarnessError
 from harness.model.oracle import Answer
@@ -13,11 +13,11 @@ from harness.model.schedule import Schedule
 from harness.processes.incarnation import ForeignStopError
 
 if TYPE_CHECKING:
-    from harness.again import Start
-    from harness.gathering import Gathering
+    from harness.experiment.rig import Halt, Rig
+    from harness.experiment.second_restart import Gathering
+    from harness.experiment.state_cache import Start
     from harness.model.oracle import Evidence, Life, Oracle
     from harness.model.schedule import Strike
-    from harness.rig import Halt, Rig
 
 
 class EndedError(HarnessError):

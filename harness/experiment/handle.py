@@ -19,8 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, cast
 
+from harness.experiment.lane import Job, Lane
 from harness.images.workspace import Image, default_root
-from harness.lane import Job, Lane
 from harness.model.errors import HarnessError
 from harness.model.result import ExperimentResult, NotHeldError, Verdict, Violation
 from harness.model.schedule import parse
@@ -28,9 +28,9 @@ from harness.model.schedule import parse
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from harness.experiment.rig import Halt
     from harness.model.workload import Command
     from harness.processes.incarnation import Death
-    from harness.rig import Halt
     from harness.scenario import Scenario
 
 

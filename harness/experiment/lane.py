@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, cast
 
 import multiprocess
 
-from harness.again import Known
-from harness.conduct import conduct, judge, settle, start_of
-from harness.gathering import Gathering
+from harness.experiment.rig import Rig
+from harness.experiment.run_schedule import conduct, judge, settle, start_of
+from harness.experiment.second_restart import Gathering
+from harness.experiment.state_cache import Known
 from harness.images.run_folder import control_image
 from harness.model.errors import DeadlineError, HarnessError
 from harness.model.result import Verdict
@@ -28,13 +29,12 @@ from harness.processes.linux import die_with_parent
 from harness.processes.pickling import portable
 from harness.processes.scratch import sweep_scratch, take_scratch
 from harness.processes.supervisor import Supervisor
-from harness.rig import Rig
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from pathlib import Path
 
-    from harness.again import Beginning
+    from harness.experiment.state_cache import Beginning
     from harness.images.workspace import Workspace
     from harness.model.result import ExperimentResult, Violation
     from harness.scenario import Scenario
@@ -54,7 +54,7 @@ class Job:
         seed: The seed.
         digests: Whether the digests of the crash images are wanted.
         share: Whether equal states may be run through once for several experiments
-            (`harness.again`).
+            (`harness.experiment.state_cache`).
         recover: Whether the recovery is run even if that from an equal crash image is known.
     """
 

@@ -1,6 +1,6 @@
 """The rig: workspace, incarnations and world of one experiment, inside a lane's process.
 
-Here are the verbs of `harness.experiment.Experiment`; that class forwards to this one through the
+Here are the verbs of `harness.experiment.handle.Experiment`; that class forwards to this one through the
 pipe of a lane.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from harness.again import Beginning
+    from harness.experiment.state_cache import Beginning
     from harness.images.workspace import Image
     from harness.model.schedule import Moment
     from harness.model.workload import Command

@@ -4,7 +4,7 @@ What a worker does from some durable state on is decided by that state, the seed
 the incarnation. So experiments share three things: the beginning of schedules that strike their
 first incarnations alike, the recovery from equal crash images, and the second restart of workers
 that settled in equal states. Nothing here can make a verdict: what does not hold is run from the
-start without it (`harness.lane`).
+start without it (`harness.experiment.lane`).
 """
 
 from __future__ import annotations
