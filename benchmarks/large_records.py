@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from benchmarks.sample_records import experiment, failure_record, run_record
 
 if TYPE_CHECKING:
-    from harness.failure_record import FailureRecord
-    from harness.run_record import RunRecord
+    from harness.record.failure_schema import FailureRecord
+    from harness.record.run_schema import RunRecord
 
 _LABELS = 60
 _CONTROL = 10_000

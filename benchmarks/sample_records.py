@@ -6,8 +6,8 @@ import copy
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.failure_record import FailureRecord, HistoryRow
-    from harness.run_record import ExperimentRow, RunRecord
+    from harness.record.failure_schema import FailureRecord, HistoryRow
+    from harness.record.run_schema import ExperimentRow, RunRecord
 
 FINGERPRINT = "0123456789abcdef"
 SCHEDULE = "order.charge.after#1=kill / order.scan.before#1=kill"

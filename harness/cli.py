@@ -26,10 +26,10 @@ from harness.images.workspace import default_root
 from harness.model.errors import UnknownNameError
 from harness.model.schedule import Schedule, parse
 from harness.moments.catalogue import scan
-from harness.outcome import exit_code
-from harness.pins import FILE_NAME, pins_in, read_pins
-from harness.record import RunFacts, new_run_dir, write_record
-from harness.recording.environment import environment
+from harness.record.environment import environment
+from harness.record.outcome import exit_code
+from harness.record.pins import FILE_NAME, pins_in, read_pins
+from harness.record.write_run import RunFacts, new_run_dir, write_record
 from harness.registry import groups, judged_by, load, select
 from harness.render.ndjson import EventLog
 from harness.render.outputs import EVENTS, chosen, write_run

@@ -8,7 +8,7 @@ import traceback
 import click
 
 from harness.model.errors import HarnessError, UsageError
-from harness.outcome import ExitCode
+from harness.record.outcome import ExitCode
 from harness.render.safe_text import block
 from harness.standard_streams import discard_output, prepare_streams
 

@@ -13,19 +13,19 @@ from harness.by_hand import open_shell
 from harness.cli_options import report_option, root_option, scenarios_option, seed_option
 from harness.explore.executor import Executor
 from harness.explore.matrix import check_schedule
-from harness.failure_record import FailureRecord, read_failure_record
 from harness.gallery import check_gallery, families, make_gallery, new_families
 from harness.images.workspace import default_root
 from harness.judge_again import failures_at, judge_record
 from harness.model.errors import UsageError
 from harness.model.result import Verdict
-from harness.outcome import ExitCode
+from harness.record.failure_schema import FailureRecord, read_failure_record
+from harness.record.outcome import ExitCode
+from harness.record.run_schema import RunRecord
+from harness.record.validation import json_schema
 from harness.registry import DEFAULT, load, select
 from harness.render.outputs import chosen, write_again
 from harness.render.safe_text import block, plain
 from harness.reproduce import named_failure, run_again
-from harness.run_record import RunRecord
-from harness.shape import json_schema
 
 if TYPE_CHECKING:
     from harness.model.result import ExperimentResult

@@ -20,31 +20,31 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 from harness.explore.matrix import run_matrix
 from harness.explore.shrink import Shrinker, minimal_row
-from harness.failure_record import FAILURE
 from harness.images.run_folder import control_image
 from harness.model.canonical_json import one_item_a_line
 from harness.model.errors import HarnessError, UsageError
 from harness.model.schedule import parse
 from harness.moments.catalogue import scan
-from harness.outcome import Outcome
-from harness.record import alone
-from harness.recording.environment import NOWHERE
-from harness.recording.failure import Circumstances, failure_record
-from harness.recording.settled import Settled
+from harness.record.environment import NOWHERE
+from harness.record.failure_schema import FAILURE
+from harness.record.outcome import Outcome
+from harness.record.stable_masking import Settled
+from harness.record.validation import check
+from harness.record.write_failure import Circumstances, failure_record
+from harness.record.write_run import alone
 from harness.render.gallery_index import Entry, gallery_index
 from harness.render.html_failure import failure_page
 from harness.render.issue import issue
-from harness.shape import check
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.explore.executor import Executor
     from harness.explore.shrink import Minimal
-    from harness.failure_record import FailureRecord
     from harness.model.canonical_json import Json
     from harness.model.result import ExperimentResult
     from harness.model.schedule import Schedule
+    from harness.record.failure_schema import FailureRecord
     from harness.scenario import Scenario
 
 INDEX = "gallery.json"

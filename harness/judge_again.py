@@ -7,17 +7,17 @@ import signal
 from typing import TYPE_CHECKING
 
 from harness.experiment.run_schedule import judge
-from harness.failure_record import read_failure_record
 from harness.images.workspace import Image
 from harness.model.errors import UsageError
 from harness.model.oracle import Evidence, Life
 from harness.processes.incarnation import Death, Hit
+from harness.record.failure_schema import read_failure_record
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.failure_record import FailureRecord
     from harness.model.result import Verdict, Violation
+    from harness.record.failure_schema import FailureRecord
     from harness.scenario import Scenario
 
 _DEATH = re.compile(r"killed by (?P<signal>SIG[A-Z0-9]+)|exited with code (?P<code>-?\d+)")

@@ -23,8 +23,8 @@ from harness.images.workspace import default_root
 from harness.model.errors import HarnessError, UsageError
 from harness.model.result import Verdict
 from harness.model.schedule import parse
-from harness.pins import FILE_NAME, pins_in
 from harness.pytest_plugin import FOLDER_INI
+from harness.record.pins import FILE_NAME, pins_in
 from harness.registry import scenarios_in
 from harness.render.safe_text import block, plain
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.experiment.lane import Job
-from harness.failure_record import read_failure_record
 from harness.model.errors import UsageError
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, Schedule, parse
-from harness.outcome import ExitCode
+from harness.record.failure_schema import read_failure_record
+from harness.record.outcome import ExitCode
 
 if TYPE_CHECKING:
     from harness.explore.executor import Executor

@@ -14,7 +14,7 @@ from harness.model.events import ExperimentFinished, Planned, RunFinished, RunSt
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL
 from harness.moments.catalogue import scan
-from harness.outcome import Outcome, join_groups
+from harness.record.outcome import Outcome, join_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harness.explore.executor import Executor
-    from harness.failure_record import MinimalRow
     from harness.model.result import ExperimentResult
+    from harness.record.failure_schema import MinimalRow
 
 RUNS = 60
 """How many experiments a run may add to shrink its failures."""

@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.failure_record import FailureRecord
+    from harness.record.failure_schema import FailureRecord
 
 
 def commands_to_repeat(record: FailureRecord) -> list[str]:

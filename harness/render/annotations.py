@@ -9,7 +9,7 @@ from harness.render.safe_text import plain
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from harness.run_record import ExperimentRow, RunRecord
+    from harness.record.run_schema import ExperimentRow, RunRecord
 
 _MOST = 10
 """GitHub shows ten errors of a step."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.run_record import ExperimentRow, RunRecord
+    from harness.record.run_schema import ExperimentRow, RunRecord
 
 
 @dataclass(frozen=True, slots=True)

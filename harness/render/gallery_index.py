@@ -11,7 +11,7 @@ from harness.render.reading import broken_promises
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harness.failure_record import FailureRecord
+    from harness.record.failure_schema import FailureRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from harness.render.reasons import why
 from harness.render.timeline import control_timeline, timeline, told
 
 if TYPE_CHECKING:
-    from harness.failure_record import FailureRecord, HistoryRow
+    from harness.record.failure_schema import FailureRecord, HistoryRow
 
 _HISTORY = 1_000
 _SIGNS = {"added": "+", "changed": "~", "removed": "−", "same": ""}

@@ -13,7 +13,7 @@ from harness.render.page import render
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from harness.run_record import RunRecord
+    from harness.record.run_schema import RunRecord
 
 _FAILURES = 500
 _PICTURES = 60

@@ -13,7 +13,7 @@ from harness.render.timeline import told
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.failure_record import FailureRecord, HistoryRow, StateRow
+    from harness.record.failure_schema import FailureRecord, HistoryRow, StateRow
 
 _STEPS_BEFORE = 5
 _FACTS = 10

@@ -15,7 +15,7 @@ from harness.render.safe_text import block, plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.run_record import ExperimentRow, RunRecord, ScenarioRow, TimingRow
+    from harness.record.run_schema import ExperimentRow, RunRecord, ScenarioRow, TimingRow
 
 _VIOLATIONS = 20
 

@@ -16,7 +16,7 @@ from harness.render.safe_text import block, plain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harness.run_record import ExperimentRow, RunRecord
+    from harness.record.run_schema import ExperimentRow, RunRecord
 
 _FAILURES = 20
 _SCENARIOS = 100

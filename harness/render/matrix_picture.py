@@ -10,7 +10,7 @@ from harness.model.errors import UsageError
 from harness.model.schedule import parse
 
 if TYPE_CHECKING:
-    from harness.run_record import RunRecord
+    from harness.record.run_schema import RunRecord
 
 OUTCOMES = ("held", "broken", "not_fired", "wrong_death", "hung", "unknown")
 _ROWS = 400

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.model.canonical_json import Json
-    from harness.run_record import RunRecord
+    from harness.record.run_schema import RunRecord
 
 
 class EventLog:

@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.failure_record import FAILURE, read_failure_record
 from harness.model.errors import UnknownNameError, UsageError
+from harness.record.failure_schema import FAILURE, read_failure_record
+from harness.record.run_schema import RESULTS, read_run
 from harness.render.again import program, test_to_paste
 from harness.render.annotations import workflow_commands
 from harness.render.html_failure import failure_page
@@ -16,13 +17,12 @@ from harness.render.issue import issue
 from harness.render.junit import junit
 from harness.render.markdown import markdown
 from harness.render.ndjson import ndjson
-from harness.run_record import RESULTS, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from harness.failure_record import FailureRecord
-    from harness.run_record import RunRecord
+    from harness.record.failure_schema import FailureRecord
+    from harness.record.run_schema import RunRecord
 
 OUTPUTS = ("html", "junit", "markdown", "annotations", "ndjson", "issue")
 EVENTS = "events.ndjson"

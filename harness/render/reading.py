@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.failure_record import FailureRecord
+    from harness.record.failure_schema import FailureRecord
 
 _RULE = (
     "A restart knows only what is on the disk: save what is promised before it is promised, and "

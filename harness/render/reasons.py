@@ -14,7 +14,7 @@ from harness.render.reading import broken_promises
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from harness.failure_record import FailureRecord, StateRow, StrikeRow, TableRow
+    from harness.record.failure_schema import FailureRecord, StateRow, StrikeRow, TableRow
 
 _SEEN = 2
 _TABLES = 5

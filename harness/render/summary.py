@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, JustifyMethod
 
-    from harness.run_record import ExperimentRow, RunRecord, ScenarioRow
+    from harness.record.run_schema import ExperimentRow, RunRecord, ScenarioRow
 
 _SHOWN = 10
 _NUMBERS = ("held", "broken", "other", "moments", "survived")

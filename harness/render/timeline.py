@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from harness.failure_record import FailureRecord, HistoryRow, StateRow
+    from harness.record.failure_schema import FailureRecord, HistoryRow, StateRow
 
 STEP = 16
 LANE = 34

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.failure_record import read_failure_record
 from harness.gallery import families
+from harness.record.failure_schema import read_failure_record
 from harness.registry import load
 from harness.render.html_failure import failure_page
 

@@ -9,7 +9,7 @@ import pytest
 from harness.model.errors import UsageError
 from harness.model.result import ExperimentResult, Verdict, Violation
 from harness.model.schedule import parse
-from harness.pins import read_pins
+from harness.record.pins import read_pins
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,9 +12,9 @@ import pytest
 
 from benchmarks.sample_records import failure_record, run_record
 from harness.cli_failures import schema_text
-from harness.failure_record import read_failure_record
 from harness.model.errors import UsageError
-from harness.run_record import read_run
+from harness.record.failure_schema import read_failure_record
+from harness.record.run_schema import read_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,8 @@ from dataclasses import replace
 from harness.model.result import ExperimentResult, LifeTrace, Verdict
 from harness.model.schedule import CONTROL
 from harness.moments.catalogue import Catalogue, DeclaredPoint
-from harness.outcome import Outcome, join_groups
 from harness.processes.incarnation import Hit
+from harness.record.outcome import Outcome, join_groups
 from scenarios.reference import REFERENCE
 
 LABELS = ("a.step.before", "b.step.before", "c.step.before")

@@ -10,7 +10,6 @@ from typing import cast
 
 import pytest
 
-from harness import record
 from harness.images.digest import image_digest
 from harness.images.workspace import Image
 from harness.model.errors import UsageError
@@ -19,8 +18,9 @@ from harness.model.schedule import CONTROL, Moment, parse
 from harness.model.workload import Command, Workload
 from harness.moments.catalogue import scan
 from harness.oracles.processes import NoSurvivors
-from harness.outcome import Outcome
 from harness.processes.incarnation import Hit
+from harness.record import write_run as record
+from harness.record.outcome import Outcome
 from harness.registry import load
 from harness.reproduce import read_failure
 from harness.scenario import Scenario

@@ -10,7 +10,7 @@ from benchmarks import sample_records
 from harness.gallery import check_gallery, families, new_families
 from harness.model.canonical_json import one_item_a_line
 from harness.model.errors import UsageError
-from harness.recording.settled import Settled
+from harness.record.stable_masking import Settled
 from harness.render.html_failure import failure_page
 from harness.render.issue import issue
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from harness.failure_record import FailureRecord
     from harness.model.canonical_json import Json
+    from harness.record.failure_schema import FailureRecord
 
 
 def as_json(record: FailureRecord) -> str:

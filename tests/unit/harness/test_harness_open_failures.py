@@ -12,8 +12,8 @@ from benchmarks.sample_records import failure_record
 from harness.model.result import ExperimentResult, Verdict
 from harness.model.schedule import parse
 from harness.moments.catalogue import scan
-from harness.outcome import Outcome
-from harness.recording.open_failures import keep_open
+from harness.record.open_failures import keep_open
+from harness.record.outcome import Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path

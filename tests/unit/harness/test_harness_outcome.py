@@ -11,7 +11,7 @@ from harness_doubles import broken, hits, result, scenario
 from harness.model.result import Verdict, Violation
 from harness.model.schedule import Moment, parse
 from harness.moments.catalogue import Catalogue, DeclaredPoint
-from harness.outcome import ExitCode, MomentTally, Outcome, exit_code
+from harness.record.outcome import ExitCode, MomentTally, Outcome, exit_code
 from harness.scenario import HOLDS, Pin, broken_by
 
 if TYPE_CHECKING:

@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from harness_doubles import broken, hit, hits, result, scenario
 
-from harness.failure_record import FAILURE_SCHEMA, FailureRecord, read_failure_record
 from harness.model.result import Verdict
 from harness.model.schedule import parse
 from harness.moments.catalogue import Catalogue, DeclaredPoint
-from harness.outcome import Outcome
-from harness.record import (
+from harness.record.environment import NOWHERE
+from harness.record.failure_schema import FAILURE_SCHEMA, FailureRecord, read_failure_record
+from harness.record.masking import Masking
+from harness.record.outcome import Outcome
+from harness.record.run_schema import SCHEMA, RunRecord
+from harness.record.validation import check
+from harness.record.write_run import (
     RunFacts,
     as_json,
     new_run_dir,
     totals,
     write_record,
 )
-from harness.recording.environment import NOWHERE
-from harness.recording.masking import Masking
 from harness.reproduce import read_failure
-from harness.run_record import SCHEMA, RunRecord
-from harness.shape import check
 
 if TYPE_CHECKING:
     from harness.model.result import ExperimentResult

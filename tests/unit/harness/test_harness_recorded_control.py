@@ -9,8 +9,8 @@ from harness_doubles import broken, facts, hits, put_facts, result
 
 from harness.images.run_folder import control_image, forget_controls
 from harness.model.schedule import CONTROL, parse
-from harness.recording.control import control_row
-from harness.recording.states import read_held
+from harness.record.control_leg import control_row
+from harness.record.states import read_held
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ from harness_doubles import broken, hit, result, scenario
 from harness.model.result import Fired
 from harness.model.schedule import Moment, parse
 from harness.moments.catalogue import Catalogue
-from harness.outcome import Outcome
-from harness.recording.strikes import strike_row
+from harness.record.outcome import Outcome
+from harness.record.strikes import strike_row
 
 AT = parse("save.do.after#1=kill")
 FIRED = Fired(Moment("save.do.after", ordinal=1), 1)

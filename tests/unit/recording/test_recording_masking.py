@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.recording.masking import MASK, Masking, looks_secret
+from harness.record.masking import MASK, Masking, looks_secret
 
 MASKING = Masking(
     {"DB_PASSWORD": "correct horse", "API_KEY": "k3y-v4lue", "EDITOR": "vi", "TOKEN": "abc"},

@@ -7,7 +7,7 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from harness.recording.states import Held, read_held, state
+from harness.record.states import Held, read_held, state
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,8 +20,8 @@ from harness.render.ndjson import ndjson
 from harness.render.summary import print_summary
 
 if TYPE_CHECKING:
-    from harness.failure_record import FailureRecord
-    from harness.run_record import RunRecord
+    from harness.record.failure_schema import FailureRecord
+    from harness.record.run_schema import RunRecord
 
 
 def terminal(run: RunRecord, *, colour: bool = False) -> str:

@@ -12,7 +12,7 @@ from harness.render.reasons import why
 from harness.render.timeline import control_timeline, timeline
 
 if TYPE_CHECKING:
-    from harness.failure_record import FailureRecord
+    from harness.record.failure_schema import FailureRecord
 
 
 @pytest.fixture

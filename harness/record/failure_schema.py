@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
-from harness.run_record import ViolationRow, read_versioned
+from harness.record.run_schema import ViolationRow, read_versioned
 
 if TYPE_CHECKING:
     from pathlib import Path

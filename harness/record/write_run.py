@@ -9,27 +9,27 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
-from harness.failure_record import FAILURE
 from harness.images.run_folder import control_image, forget_controls
 from harness.model.errors import UsageError
 from harness.model.result import Verdict
-from harness.outcome import exit_code
-from harness.pins import NO_PINS
-from harness.recording.failure import Circumstances, failure_record
-from harness.recording.masking import Masking
-from harness.recording.open_failures import keep_open
-from harness.run_record import RESULTS, SCHEMA
+from harness.record.failure_schema import FAILURE
+from harness.record.masking import Masking
+from harness.record.open_failures import keep_open
+from harness.record.outcome import exit_code
+from harness.record.pins import NO_PINS
+from harness.record.run_schema import RESULTS, SCHEMA
+from harness.record.write_failure import Circumstances, failure_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from harness.failure_record import EnvironmentRow, MinimalRow
     from harness.model.canonical_json import Json
     from harness.model.result import ExperimentResult
-    from harness.outcome import Outcome
-    from harness.pins import KnownFailure, Pins
-    from harness.run_record import (
+    from harness.record.failure_schema import EnvironmentRow, MinimalRow
+    from harness.record.outcome import Outcome
+    from harness.record.pins import KnownFailure, Pins
+    from harness.record.run_schema import (
         ExperimentRow,
         MomentRow,
         PinRow,

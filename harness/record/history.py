@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from harness.recording.sightings import told
+from harness.record.world_view import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.failure_record import HistoryRow
     from harness.model.result import ExperimentResult, LifeTrace
-    from harness.recording.sightings import Seen
+    from harness.record.failure_schema import HistoryRow
+    from harness.record.world_view import Seen
 
 _MOST = 100_000
 _CONTEXT_CHARS = 200

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from harness.failure_record import TableRow, TableState
+    from harness.record.failure_schema import TableRow, TableState
 
 _READ_ROWS = 5_000
 _SHOWN_ROWS = 40

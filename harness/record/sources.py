@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.failure_record import SourceLine
+    from harness.record.failure_schema import SourceLine
 
 _AROUND = 4
 _LINE_CHARS = 200

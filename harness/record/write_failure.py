@@ -7,17 +7,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from harness.failure_record import FAILURE_SCHEMA
-from harness.recording.control import control_row
-from harness.recording.sightings import commands, effects, read_seen
-from harness.recording.states import Held, read_held, state
-from harness.recording.story import history
-from harness.recording.strikes import strike_row
+from harness.record.control_leg import control_row
+from harness.record.failure_schema import FAILURE_SCHEMA
+from harness.record.history import history
+from harness.record.states import Held, read_held, state
+from harness.record.strikes import strike_row
+from harness.record.world_view import commands, effects, read_seen
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.failure_record import (
+    from harness.model.canonical_json import Json
+    from harness.model.result import ExperimentResult
+    from harness.model.workload import Workload
+    from harness.oracles.mailbox.worker_state import Books
+    from harness.record.failure_schema import (
         DecisionRow,
         EnvironmentRow,
         FailureRecord,
@@ -26,12 +30,8 @@ if TYPE_CHECKING:
         StateRow,
         WorkloadRow,
     )
-    from harness.model.canonical_json import Json
-    from harness.model.result import ExperimentResult
-    from harness.model.workload import Workload
-    from harness.oracles.mailbox.worker_state import Books
-    from harness.outcome import Outcome
-    from harness.recording.masking import Masking
+    from harness.record.masking import Masking
+    from harness.record.outcome import Outcome
 
 _OUTPUT_BYTES = 4_000
 _STATES = 12

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, Moment
-from harness.pins import NO_PINS, Pins
+from harness.record.pins import NO_PINS, Pins
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from harness.model.result import ExperimentResult
     from harness.moments.catalogue import Catalogue
-    from harness.pins import KnownFailure
+    from harness.record.pins import KnownFailure
     from harness.scenario import Scenario
 
 

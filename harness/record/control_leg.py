@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.model.schedule import CONTROL
-from harness.recording.sightings import Seen, read_seen
-from harness.recording.states import Held, read_held, state
-from harness.recording.story import history
+from harness.record.history import history
+from harness.record.states import Held, read_held, state
+from harness.record.world_view import Seen, read_seen
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.failure_record import ControlRow
     from harness.model.result import ExperimentResult
+    from harness.record.failure_schema import ControlRow
 
 _MESSAGE_CHARS = 2_000
 _ENTRIES = 10_000

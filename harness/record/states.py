@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.images.digest import is_database, is_side_file
-from harness.recording.tables import Table, compare, read_tables
+from harness.record.tables import Table, compare, read_tables
 from harness.world.coordinator.schema import FILE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.failure_record import FileRow, StateRow, TableState
+    from harness.record.failure_schema import FileRow, StateRow, TableState
 
 _COORDINATOR = f"world/{FILE_NAME}"
 _FILES = 400

@@ -7,12 +7,12 @@ import platform
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from typing import TYPE_CHECKING
 
-from harness.recording.masking import MASK, looks_secret
+from harness.record.masking import MASK, looks_secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harness.failure_record import EnvironmentRow
+    from harness.record.failure_schema import EnvironmentRow
 
 _VARIABLES = (
     "CI",

@@ -26,8 +26,8 @@ from harness.world.ledger import Effect, EffectLedger
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.failure_record import CommandRow, EffectRow
     from harness.model.workload import Command, Workload
+    from harness.record.failure_schema import CommandRow, EffectRow
 
 _BODY_CHARS = 400
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from harness.recording.masking import Masking
+from harness.record.masking import Masking
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

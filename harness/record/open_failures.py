@@ -10,14 +10,14 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from harness.failure_record import read_failure_record
 from harness.model.errors import UsageError
 from harness.model.result import Verdict
+from harness.record.failure_schema import read_failure_record
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.outcome import Outcome
+    from harness.record.outcome import Outcome
 
 
 def keep_open(run: Path, outcomes: tuple[Outcome, ...]) -> None:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final, Literal, TypedDict, TypeVar
 
 from harness.model.errors import UsageError
-from harness.shape import check
+from harness.record.validation import check
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,15 +5,15 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from harness.recording.sources import excerpt, from_here, locate
+from harness.record.sources import excerpt, from_here, locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from harness.failure_record import StrikeRow
     from harness.model.result import ExperimentResult, Fired
-    from harness.outcome import Outcome
     from harness.processes.incarnation import Hit
+    from harness.record.failure_schema import StrikeRow
+    from harness.record.outcome import Outcome
 
 _PASSED = 6
 
