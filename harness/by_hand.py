@@ -24,7 +24,7 @@ _SCRIPT = '''\
 
 from pathlib import Path
 
-from harness.registry import load
+from harness.explore.scenario_files import load
 from harness.scenario import Site
 
 scenario = load({scenarios})[{scenario}]

@@ -20,6 +20,7 @@ from harness.cli_failures import gallery, recheck, report, repro, schema
 from harness.cli_options import report_option, root_option, scenarios_option, seed_option
 from harness.explore.executor import Executor
 from harness.explore.matrix import check_schedule, run_matrix
+from harness.explore.scenario_files import groups, judged_by, load, select
 from harness.explore.shrink import Shrinker, minimal_row
 from harness.explore.tiers import TIERS
 from harness.images.workspace import default_root
@@ -30,7 +31,6 @@ from harness.record.environment import environment
 from harness.record.outcome import exit_code
 from harness.record.pins import FILE_NAME, pins_in, read_pins
 from harness.record.write_run import RunFacts, new_run_dir, write_record
-from harness.registry import groups, judged_by, load, select
 from harness.render.ndjson import EventLog
 from harness.render.outputs import EVENTS, chosen, write_run
 from harness.render.progress import ProgressBar

@@ -13,6 +13,7 @@ from harness.by_hand import open_shell
 from harness.cli_options import report_option, root_option, scenarios_option, seed_option
 from harness.explore.executor import Executor
 from harness.explore.matrix import check_schedule
+from harness.explore.scenario_files import DEFAULT, load, select
 from harness.gallery import check_gallery, families, make_gallery, new_families
 from harness.images.workspace import default_root
 from harness.judge_again import failures_at, judge_record
@@ -22,7 +23,6 @@ from harness.record.failure_schema import FailureRecord, read_failure_record
 from harness.record.outcome import ExitCode
 from harness.record.run_schema import RunRecord
 from harness.record.validation import json_schema
-from harness.registry import DEFAULT, load, select
 from harness.render.outputs import chosen, write_again
 from harness.render.safe_text import block, plain
 from harness.reproduce import named_failure, run_again

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.registry import DEFAULT
+from harness.explore.scenario_files import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

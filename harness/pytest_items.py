@@ -19,13 +19,13 @@ import harness
 from harness.experiment.lane import Job
 from harness.explore.executor import Executor
 from harness.explore.matrix import run_matrix
+from harness.explore.scenario_files import scenarios_in
 from harness.images.workspace import default_root
 from harness.model.errors import HarnessError, UsageError
 from harness.model.result import Verdict
 from harness.model.schedule import parse
 from harness.pytest_plugin import FOLDER_INI
 from harness.record.pins import FILE_NAME, pins_in
-from harness.registry import scenarios_in
 from harness.render.safe_text import block, plain
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ _PROGRAM = '''\
 from pathlib import Path
 
 from harness.experiment.handle import run_schedule
-from harness.registry import load
+from harness.explore.scenario_files import load
 
 SCENARIOS = {scenarios}
 SCENARIO = {scenario}
@@ -69,7 +69,7 @@ _TEST = '''\
 from pathlib import Path
 
 from harness.experiment.handle import run_schedule
-from harness.registry import load
+from harness.explore.scenario_files import load
 
 
 def test_{name}() -> None:

@@ -132,7 +132,7 @@ def test_an_error_of_the_harness_exits_4(error: str, says: str) -> None:
     assert says in done.stderr
 
 
-@pytest.mark.parametrize("place", ["harness.cli", "harness.registry.load"])
+@pytest.mark.parametrize("place", ["harness.cli", "harness.explore.scenario_files.load"])
 def test_an_interrupt_is_one_sentence(place: str) -> None:
     """Rule 8: Ctrl-C while the command is loaded, or at work, exits 130 without a traceback."""
     script = (

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.explore.scenario_files import load
 from harness.gallery import families
 from harness.record.failure_schema import read_failure_record
-from harness.registry import load
 from harness.render.html_failure import failure_page
 
 if TYPE_CHECKING:

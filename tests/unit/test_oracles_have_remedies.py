@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.registry import load
+from harness.explore.scenario_files import load
 
 ROOT = Path(__file__).parents[2]
 MOST_CHARS = 170

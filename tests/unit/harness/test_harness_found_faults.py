@@ -10,6 +10,7 @@ from typing import cast
 
 import pytest
 
+from harness.explore.scenario_files import load
 from harness.images.digest import image_digest
 from harness.images.workspace import Image
 from harness.model.errors import UsageError
@@ -21,7 +22,6 @@ from harness.oracles.processes import NoSurvivors
 from harness.processes.incarnation import Hit
 from harness.record import write_run as record
 from harness.record.outcome import Outcome
-from harness.registry import load
 from harness.reproduce import read_failure
 from harness.scenario import Scenario
 from harness.turnstile import Turnstile

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import scenario
 
+from harness.explore.scenario_files import judged_by, load, select
 from harness.model.errors import UnknownNameError, UsageError
-from harness.registry import judged_by, load, select
 from harness.scenario import broken_by
 
 if TYPE_CHECKING:
