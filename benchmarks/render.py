@@ -6,12 +6,12 @@ import time
 from typing import TYPE_CHECKING
 
 from benchmarks.large_records import large_failure, large_run
-from harness.render.html_failure import failure_page
-from harness.render.html_run import run_page
-from harness.render.issue import issue
-from harness.render.junit import junit
-from harness.render.markdown import markdown
-from harness.render.ndjson import ndjson
+from harness.report.html_failure import failure_page
+from harness.report.html_run import run_page
+from harness.report.issue import issue
+from harness.report.junit import junit
+from harness.report.markdown import markdown
+from harness.report.ndjson import ndjson
 
 if TYPE_CHECKING:
     from collections.abc import Callable

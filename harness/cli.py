@@ -31,10 +31,10 @@ from harness.record.environment import environment
 from harness.record.outcome import exit_code
 from harness.record.pins import FILE_NAME, pins_in, read_pins
 from harness.record.write_run import RunFacts, new_run_dir, write_record
-from harness.render.ndjson import EventLog
-from harness.render.outputs import EVENTS, chosen, write_run
-from harness.render.progress import ProgressBar
-from harness.render.summary import print_summary
+from harness.report.ndjson import EventLog
+from harness.report.outputs import EVENTS, chosen, write_run
+from harness.report.progress import ProgressBar
+from harness.report.summary import print_summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

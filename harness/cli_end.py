@@ -9,7 +9,7 @@ import click
 
 from harness.model.errors import HarnessError, UsageError
 from harness.record.outcome import ExitCode
-from harness.render.safe_text import block
+from harness.report.escaping import block
 from harness.standard_streams import discard_output, prepare_streams
 
 _ERROR_LINES = 200

@@ -23,8 +23,8 @@ from harness.record.failure_schema import FailureRecord, read_failure_record
 from harness.record.outcome import ExitCode
 from harness.record.run_schema import RunRecord
 from harness.record.validation import json_schema
-from harness.render.outputs import chosen, write_again
-from harness.render.safe_text import block, plain
+from harness.report.escaping import block, plain
+from harness.report.outputs import chosen, write_again
 from harness.reproduce import named_failure, run_again
 
 if TYPE_CHECKING:

@@ -32,9 +32,9 @@ from harness.record.stable_masking import Settled
 from harness.record.validation import check
 from harness.record.write_failure import Circumstances, failure_record
 from harness.record.write_run import alone
-from harness.render.gallery_index import Entry, gallery_index
-from harness.render.html_failure import failure_page
-from harness.render.issue import issue
+from harness.report.gallery_index import Entry, gallery_index
+from harness.report.html_failure import failure_page
+from harness.report.issue import issue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

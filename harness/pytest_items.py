@@ -26,7 +26,7 @@ from harness.model.result import Verdict
 from harness.model.schedule import parse
 from harness.pytest_plugin import FOLDER_INI
 from harness.record.pins import FILE_NAME, pins_in
-from harness.render.safe_text import block, plain
+from harness.report.escaping import block, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,7 +11,7 @@ import pytest
 from harness.explore.scenario_files import load
 from harness.gallery import families
 from harness.record.failure_schema import read_failure_record
-from harness.render.html_failure import failure_page
+from harness.report.html_failure import failure_page
 
 if TYPE_CHECKING:
     from acceptance_command import Command

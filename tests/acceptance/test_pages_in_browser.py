@@ -16,8 +16,8 @@ import pytest
 
 from benchmarks.large_records import large_failure, large_run
 from benchmarks.sample_records import failure_record, run_before, run_record
-from harness.render.html_failure import failure_page
-from harness.render.html_run import run_page
+from harness.report.html_failure import failure_page
+from harness.report.html_run import run_page
 
 HERE = Path(__file__).parent
 GALLERY = HERE.parents[1] / "reports" / "gallery"

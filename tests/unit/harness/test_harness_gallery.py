@@ -11,8 +11,8 @@ from harness.gallery import check_gallery, families, new_families
 from harness.model.canonical_json import one_item_a_line
 from harness.model.errors import UsageError
 from harness.record.stable_masking import Settled
-from harness.render.html_failure import failure_page
-from harness.render.issue import issue
+from harness.report.html_failure import failure_page
+from harness.report.issue import issue
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from harness.render.again import program, test_to_paste
-from harness.render.annotations import workflow_commands
-from harness.render.gallery_index import Entry, gallery_index
-from harness.render.html_failure import failure_page
-from harness.render.html_run import run_page
-from harness.render.issue import issue
-from harness.render.junit import junit
-from harness.render.markdown import markdown
-from harness.render.ndjson import ndjson
-from harness.render.summary import print_summary
+from harness.report.annotations import workflow_commands
+from harness.report.gallery_index import Entry, gallery_index
+from harness.report.html_failure import failure_page
+from harness.report.html_run import run_page
+from harness.report.issue import issue
+from harness.report.junit import junit
+from harness.report.markdown import markdown
+from harness.report.ndjson import ndjson
+from harness.report.repro_script import program, test_to_paste
+from harness.report.summary import print_summary
 
 if TYPE_CHECKING:
     from harness.record.failure_schema import FailureRecord

@@ -10,7 +10,7 @@ import pytest
 from rendered import of_failure, of_run, terminal
 
 from benchmarks.sample_records import failure_record, run_before, run_record
-from harness.render.html_run import run_page
+from harness.report.html_run import run_page
 
 GOLDEN = Path(__file__).parent / "golden"
 RENDERED = of_run(run_record(), run_before()) | of_failure(failure_record())

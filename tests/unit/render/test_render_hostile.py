@@ -18,9 +18,9 @@ from markdown_it import MarkdownIt
 from rendered import of_failure, of_run, terminal
 
 from benchmarks.sample_records import failure_record, run_before, run_record
-from harness.render.html_failure import failure_page
-from harness.render.junit import junit
-from harness.render.safe_text import block, plain
+from harness.report.escaping import block, plain
+from harness.report.html_failure import failure_page
+from harness.report.junit import junit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

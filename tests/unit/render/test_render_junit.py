@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from benchmarks.sample_records import run_record
-from harness.render.junit import junit
+from harness.report.junit import junit
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from rich.console import Console
 from harness.model.events import ExperimentFinished, Planned, RunFinished, RunStarted
 from harness.model.result import ExperimentResult, Verdict
 from harness.model.schedule import CONTROL
-from harness.render.progress import ProgressBar
+from harness.report.progress import ProgressBar
 
 
 def finished(verdict: Verdict) -> ExperimentFinished:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.sample_records import failure_record
-from harness.render.reading import change, contract, happened
-from harness.render.reasons import why
-from harness.render.timeline import control_timeline, timeline
+from harness.report.diagnosis import why
+from harness.report.timeline_svg import control_timeline, timeline
+from harness.report.view_model import change, contract, happened
 
 if TYPE_CHECKING:
     from harness.record.failure_schema import FailureRecord

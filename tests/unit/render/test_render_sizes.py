@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from benchmarks.large_records import large_failure, large_run
-from harness.render.html_failure import failure_page
-from harness.render.html_run import run_page
-from harness.render.timeline import timeline
+from harness.report.html_failure import failure_page
+from harness.report.html_run import run_page
+from harness.report.timeline_svg import timeline
 
 
 def test_run_of_10_000_experiments_stays_below_5_mb() -> None:

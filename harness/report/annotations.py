@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.render.safe_text import plain
+from harness.report.escaping import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

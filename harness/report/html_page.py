@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from harness.render.safe_text import block, plain, shortened
+from harness.report.escaping import block, plain, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_FOLDER = files("harness.render") / "templates"
+_FOLDER = files("harness.report") / "templates"
 
 
 def render(template: str, values: Mapping[str, object]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
-from harness.render.safe_text import block, plain
+from harness.report.escaping import block, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

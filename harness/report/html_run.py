@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from harness.render.comparison import compare_runs
-from harness.render.matrix_picture import OUTCOMES, pictures
-from harness.render.overview import overview
-from harness.render.page import render
+from harness.report.diff import compare_runs
+from harness.report.html_page import render
+from harness.report.matrix_svg import OUTCOMES, pictures
+from harness.report.overview import overview
 
 if TYPE_CHECKING:
     from collections.abc import Container

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.render.again import commands_to_repeat
-from harness.render.page import render
-from harness.render.reading import broken_promises, change, contract, happened
-from harness.render.reasons import why
-from harness.render.timeline import control_timeline, timeline, told
+from harness.report.diagnosis import why
+from harness.report.html_page import render
+from harness.report.repro_script import commands_to_repeat
+from harness.report.timeline_svg import control_timeline, timeline, told
+from harness.report.view_model import broken_promises, change, contract, happened
 
 if TYPE_CHECKING:
     from harness.record.failure_schema import FailureRecord, HistoryRow

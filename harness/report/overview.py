@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.render.matrix_picture import Picture
+    from harness.report.matrix_svg import Picture
 
 CELL = 18
 LEFT = 210

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from harness.model.errors import UnknownNameError, UsageError
 from harness.record.failure_schema import FAILURE, read_failure_record
 from harness.record.run_schema import RESULTS, read_run
-from harness.render.again import program, test_to_paste
-from harness.render.annotations import workflow_commands
-from harness.render.html_failure import failure_page
-from harness.render.html_run import run_page
-from harness.render.issue import issue
-from harness.render.junit import junit
-from harness.render.markdown import markdown
-from harness.render.ndjson import ndjson
+from harness.report.annotations import workflow_commands
+from harness.report.html_failure import failure_page
+from harness.report.html_run import run_page
+from harness.report.issue import issue
+from harness.report.junit import junit
+from harness.report.markdown import markdown
+from harness.report.ndjson import ndjson
+from harness.report.repro_script import program, test_to_paste
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
-from harness.render.safe_text import block, plain
+from harness.report.escaping import block, plain
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.render.again import commands_to_repeat
-from harness.render.markdown import code, fenced
-from harness.render.reading import broken_promises, change, headline
-from harness.render.reasons import why
-from harness.render.timeline import told
+from harness.report.diagnosis import why
+from harness.report.markdown import code, fenced
+from harness.report.repro_script import commands_to_repeat
+from harness.report.timeline_svg import told
+from harness.report.view_model import broken_promises, change, headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

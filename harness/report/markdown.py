@@ -11,7 +11,7 @@ import shlex
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from harness.render.safe_text import block, plain
+from harness.report.escaping import block, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.render.markdown import code
-from harness.render.reading import broken_promises
+from harness.report.markdown import code
+from harness.report.view_model import broken_promises
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from harness.render.reading import broken_promises
+from harness.report.view_model import broken_promises
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
