@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.by_hand import open_shell
 from harness.cli_options import report_option, root_option, scenarios_option, seed_option
 from harness.explore.executor import Executor
 from harness.explore.matrix import check_schedule
 from harness.explore.scenario_files import DEFAULT, load, select
 from harness.gallery import check_gallery, families, make_gallery, new_families
 from harness.images.workspace import default_root
-from harness.judge_again import failures_at, judge_record
 from harness.model.errors import UsageError
 from harness.model.result import Verdict
 from harness.record.failure_schema import FailureRecord, read_failure_record
 from harness.record.outcome import ExitCode
 from harness.record.run_schema import RunRecord
 from harness.record.validation import json_schema
+from harness.replay.recheck import failures_at, judge_record
+from harness.replay.reproduce import named_failure, run_again
+from harness.replay.shell import open_shell
 from harness.report.escaping import block, plain
 from harness.report.outputs import chosen, write_again
-from harness.reproduce import named_failure, run_again
 
 if TYPE_CHECKING:
     from harness.model.result import ExperimentResult

@@ -22,7 +22,7 @@ from harness.oracles.processes import NoSurvivors
 from harness.processes.incarnation import Hit
 from harness.record import write_run as record
 from harness.record.outcome import Outcome
-from harness.reproduce import read_failure
+from harness.replay.reproduce import read_failure
 from harness.scenario import Scenario
 from harness.turnstile import Turnstile
 

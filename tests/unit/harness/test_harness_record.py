@@ -27,7 +27,7 @@ from harness.record.write_run import (
     totals,
     write_record,
 )
-from harness.reproduce import read_failure
+from harness.replay.reproduce import read_failure
 
 if TYPE_CHECKING:
     from harness.model.result import ExperimentResult

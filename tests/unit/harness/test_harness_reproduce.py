@@ -14,7 +14,7 @@ from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, parse
 from harness.record.failure_schema import FAILURE, FAILURE_SCHEMA
 from harness.record.outcome import ExitCode
-from harness.reproduce import Failure, Reproduction, read_failure, run_again
+from harness.replay.reproduce import Failure, Reproduction, read_failure, run_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

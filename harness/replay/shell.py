@@ -16,7 +16,7 @@ from harness.processes.scratch import sweep_scratch, take_scratch
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.reproduce import Failure
+    from harness.replay.reproduce import Failure
     from harness.scenario import Scenario
 
 _SCRIPT = '''\

@@ -1,0 +1,1 @@
+"""A recorded failure run again, judged again, opened in a shell."""
