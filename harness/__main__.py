@@ -20,7 +20,7 @@ def main() -> None:
         SystemExit: Always, with the exit code.
     """
     try:
-        from harness.cli import main as run  # noqa: PLC0415 - see the module's docstring
+        from harness.cli.run import main as run  # noqa: PLC0415 - see the module's docstring
 
         run()
     except ModuleNotFoundError as missing:

@@ -74,7 +74,7 @@ def test_a_full_disk_under_standard_output_exits_4(
 def test_any_text_can_be_printed_in_any_locale() -> None:
     """Rule 8: where an encoding lacks the characters of a message, they are escaped."""
     script = (
-        "from harness.standard_streams import prepare_streams\n"
+        "from harness.cli.standard_streams import prepare_streams\n"
         "prepare_streams()\n"
         "print('d\\u00e9p\\u00f4t')\n"
     )
@@ -122,7 +122,7 @@ def test_the_number_of_lanes_is_bounded(command: Command) -> None:
 def test_an_error_of_the_harness_exits_4(error: str, says: str) -> None:
     """Rule 8: Python's own exit code for an error is 1, and that is for an oracle that broke."""
     script = (
-        "import harness.cli as cli, sys\n"
+        "import harness.cli.run as cli, sys\n"
         f"def fail(source): raise {error}\n"
         "cli.load, sys.argv = fail, ['crash-harness', 'scenarios']\n"
         "cli.main()\n"
@@ -132,17 +132,17 @@ def test_an_error_of_the_harness_exits_4(error: str, says: str) -> None:
     assert says in done.stderr
 
 
-@pytest.mark.parametrize("place", ["harness.cli", "harness.explore.scenario_files.load"])
+@pytest.mark.parametrize("place", ["harness.cli.run", "harness.explore.scenario_files.load"])
 def test_an_interrupt_is_one_sentence(place: str) -> None:
     """Rule 8: Ctrl-C while the command is loaded, or at work, exits 130 without a traceback."""
     script = (
         "import sys, harness.__main__ as entry\n"
         "def interrupt(*_): raise KeyboardInterrupt\n"
-        f"if {place!r} == 'harness.cli':\n"
+        f"if {place!r} == 'harness.cli.run':\n"
         "    sys.meta_path.insert(0, type('Finder', (), {'find_spec': interrupt}))\n"
         "else:\n"
-        "    import harness.cli\n"
-        "    harness.cli.load = interrupt\n"
+        "    import harness.cli.run\n"
+        "    harness.cli.run.load = interrupt\n"
         "sys.argv = ['crash-harness', 'scenarios']\n"
         "entry.main()\n"
     )
@@ -154,7 +154,7 @@ def test_an_interrupt_is_one_sentence(place: str) -> None:
 def test_a_run_that_comes_to_nothing_leaves_no_folder(tmp_path: Path) -> None:
     """Rule 9: an empty folder among the records would look like a run."""
     script = (
-        "import sys, harness.cli as cli\n"
+        "import sys, harness.cli.run as cli\n"
         "def interrupt(*_, **__): raise KeyboardInterrupt\n"
         "cli.run_matrix = interrupt\n"
         f"sys.argv = ['crash-harness', *{HELD!r}, '--out', {str(tmp_path / 'runs')!r}]\n"

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from benchmarks.sample_records import failure_record, run_record
-from harness.cli_failures import schema_text
+from harness.cli.failures import schema_text
 from harness.model.errors import UsageError
 from harness.record.failure_schema import read_failure_record
 from harness.record.run_schema import read_run

@@ -15,9 +15,9 @@ import click
 from rich.console import Console
 
 from harness import __version__
-from harness.cli_end import run_to_its_end
-from harness.cli_failures import gallery, recheck, report, repro, schema
-from harness.cli_options import report_option, root_option, scenarios_option, seed_option
+from harness.cli.entry import run_to_its_end
+from harness.cli.failures import gallery, recheck, report, repro, schema
+from harness.cli.options import report_option, root_option, scenarios_option, seed_option
 from harness.explore.executor import Executor
 from harness.explore.matrix import check_schedule, run_matrix
 from harness.explore.scenario_files import groups, judged_by, load, select
@@ -253,5 +253,5 @@ def _show(
 
 
 def main() -> None:
-    """Run the command; see `harness.cli_end`."""
+    """Run the command; see `harness.cli.entry`."""
     run_to_its_end(commands)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli_options import report_option, root_option, scenarios_option, seed_option
+from harness.cli.options import report_option, root_option, scenarios_option, seed_option
 from harness.explore.executor import Executor
 from harness.explore.matrix import check_schedule
 from harness.explore.scenario_files import DEFAULT, load, select

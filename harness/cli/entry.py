@@ -7,10 +7,10 @@ import traceback
 
 import click
 
+from harness.cli.standard_streams import discard_output, prepare_streams
 from harness.model.errors import HarnessError, UsageError
 from harness.record.outcome import ExitCode
 from harness.report.escaping import block
-from harness.standard_streams import discard_output, prepare_streams
 
 _ERROR_LINES = 200
 
