@@ -147,7 +147,7 @@ def test_pinned_failure_is_expected(tmp_path: Path) -> None:
 def test_plugin_imports_nothing_heavy_at_start() -> None:
     """Issue 2, item 9: without scenarios the plugin costs no import of the engine."""
     program = (
-        "import sys; import harness.pytest_plugin; "
+        "import sys; import harness.pytest_plugin.hooks; "
         "print([m for m in sys.modules if m.split('.')[0] in "
         "('aiohttp', 'rich', 'click', 'multiprocess', 'dill', 'psutil', 'faker', 'hypothesis', "
         "'asyncio', 'sqlite3')])"

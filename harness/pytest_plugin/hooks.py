@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from harness.pytest_items import ScenarioFile
+    from harness.pytest_plugin.items import ScenarioFile
 
 FOLDER_INI = "crash_harness_scenarios"
 
@@ -30,7 +30,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFi
     folder = parent.config.rootpath / parent.config.getini(FOLDER_INI)
     if file_path.suffix != ".py" or folder not in file_path.parents:
         return None
-    from harness.pytest_items import ScenarioFile  # noqa: PLC0415 - see the module's docstring
+    from harness.pytest_plugin.items import ScenarioFile  # noqa: PLC0415 - see the module's docstring
 
     return ScenarioFile.from_parent(parent, path=file_path)
 
