@@ -10,7 +10,7 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from harness.turnstile import Turnstile
+from harness.deterministic_asyncio import Turnstile
 from worker_under_test.domain.order import CLEAN_UP
 from worker_under_test.main import Parts, run
 from worker_under_test.settings import Settings

@@ -34,9 +34,9 @@ from worker_under_test.checkpoint.stores.sqlite import SqliteStore
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.deterministic_asyncio import Turnstile
     from harness.model.workload import Command
     from harness.scenario import Site
-    from harness.turnstile import Turnstile
 
 DATABASE = "runs.db"
 

@@ -6,6 +6,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING
 
+from harness.deterministic_asyncio import Turnstile
 from harness.images.digest import opened
 from harness.oracles.mailbox.decisions import RestartChangesNothing
 from harness.oracles.mailbox.worker_state import Books, SnapshotRow
@@ -14,7 +15,6 @@ from harness.oracles.plans.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAd
 from harness.oracles.plans.step_evidence import StepSource
 from harness.oracles.processes import NoSurvivors
 from harness.scenario import HOLDS, Pin, Scenario
-from harness.turnstile import Turnstile
 from scenarios.plan_host.asked import asking, graphs_asked, run
 from scenarios.plan_host.host import DATABASE, PlanHost
 from scenarios.plan_host.wiring import BothStores, Plain, Wiring

@@ -10,6 +10,7 @@ from typing import cast
 
 import pytest
 
+from harness.deterministic_asyncio import Turnstile
 from harness.explore.scenario_files import load
 from harness.images.digest import image_digest
 from harness.images.workspace import Image
@@ -24,7 +25,6 @@ from harness.record import write_run as record
 from harness.record.outcome import Outcome
 from harness.replay.reproduce import read_failure
 from harness.scenario import Scenario
-from harness.turnstile import Turnstile
 
 SCENARIO = (
     "from harness.oracles.processes import NoSurvivors\n"

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from harness.turnstile import Turnstile
+from harness.deterministic_asyncio import Turnstile
 
 FOREVER_S = 1e9
 """A wait that no test could outlast, were it real."""
