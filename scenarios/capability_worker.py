@@ -14,7 +14,7 @@ from scenarios.reference_worker import reference_worker, warm_up
 from worker_under_test.main import Parts
 
 if TYPE_CHECKING:
-    from harness.scenario import Site
+    from harness.model.site import Site
     from worker_under_test.ports.processes import Processes
     from worker_under_test.settings import Settings
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.model.canonical_json import JsonObject
+    from harness.model.site import Site
     from harness.oracles.mailbox.worker_state import AttemptRow
-    from harness.scenario import Site
     from worker_under_test.main import Parts
 
 

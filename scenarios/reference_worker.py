@@ -18,7 +18,7 @@ from worker_under_test.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harness.scenario import Site
+    from harness.model.site import Site
 
 _ASK_S = 10.0
 

@@ -89,7 +89,7 @@ class _Bench:
         self._scenarios[scenario.name] = scenario
         rig = self._new_rig(scenario, 0)
         try:
-            self._supervisor.prepare(scenario, rig.site(1))
+            self._supervisor.prepare(scenario.name, scenario.worker, scenario.warm, rig.site(1))
         finally:
             rig.close()
 

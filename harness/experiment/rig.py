@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 from harness.images.workspace import Workspace, empty_image
 from harness.model.oracle import Life
+from harness.model.site import Site
 from harness.points.armed import Stop
 from harness.processes.incarnation import Incarnation, State
-from harness.scenario import Site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from harness.experiment.state_cache import Beginning
-    from harness.images.workspace import Image
+    from harness.model.image import Image
     from harness.model.schedule import Moment
+    from harness.model.trace import Death, Hit
     from harness.model.workload import Command
-    from harness.processes.incarnation import Death, Hit
     from harness.processes.supervisor import Supervisor
     from harness.scenario import Scenario
     from harness.world.client import World

@@ -13,7 +13,7 @@ from harness.model.oracle import Evidence
 if TYPE_CHECKING:
     from harness.experiment.rig import Rig
     from harness.experiment.state_cache import Known, Standing, Start
-    from harness.images.workspace import Image
+    from harness.model.image import Image
     from harness.model.oracle import Life
 
 

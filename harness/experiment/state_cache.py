@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from harness.images.workspace import Image, copy_files
+from harness.images.workspace import copy_files
+from harness.model.image import Image
 
 if TYPE_CHECKING:
     from collections.abc import Callable

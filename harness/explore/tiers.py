@@ -15,7 +15,7 @@ from harness.model.schedule import CONTROL, Moment, Schedule
 
 if TYPE_CHECKING:
     from harness.model.result import ExperimentResult
-    from harness.processes.incarnation import Hit
+    from harness.model.trace import Hit
 
 Rounds: TypeAlias = Generator[list[Schedule], list["ExperimentResult"], tuple[str, ...]]
 """Yields rounds of schedules, is sent their results, and returns what it left out, in words."""

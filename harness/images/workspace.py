@@ -6,10 +6,12 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
+
+from harness.model.image import Image
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable
 
 T = TypeVar("T")
 
@@ -30,32 +32,6 @@ def default_root() -> Path:
     if os.access(memory, os.W_OK) and free.f_bavail * free.f_frsize > _ROOM:
         return memory
     return Path(tempfile.gettempdir())
-
-
-class Image:
-    """Everything durable of an experiment at one moment.
-
-    Args:
-        path: Directory with ``worker/`` and ``world/``.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.worker_dir = path / "worker"
-        self.world_dir = path / "world"
-        self._read: dict[Hashable, object] = {}
-
-    def read(self, reader: Callable[[Path], T], directory: Path) -> T:
-        """Return what a reader makes of a directory of this image; read once, then remembered.
-
-        Args:
-            reader: A function of a directory without side effects.
-            directory: `worker_dir` or `world_dir`.
-        """
-        key = (reader, directory)
-        if key not in self._read:
-            self._read[key] = reader(directory)
-        return cast("T", self._read[key])
 
 
 class Workspace(Image):

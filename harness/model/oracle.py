@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harness.images.workspace import Image
+    from harness.model.image import Image
+    from harness.model.trace import Death, Hit
     from harness.model.workload import Workload
-    from harness.processes.incarnation import Death, Hit
 
 
 class Answer(Enum):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from harness.model.schedule import Moment, Schedule
-    from harness.processes.incarnation import Hit
+    from harness.model.trace import Hit
 
 
 class Verdict(StrEnum):

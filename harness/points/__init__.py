@@ -65,7 +65,7 @@ def well_formed(label: str) -> bool:
     )
 
 
-def armed() -> bool:
+def is_armed() -> bool:
     """Tell whether this process is armed."""
     return _hook is not None
 

@@ -23,18 +23,18 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, cast
 
 from harness import points
+from harness.model.site import Site
 from harness.points.armed import Armed, Stop
 from harness.processes.channel import Channel
 from harness.processes.heap import fill_holes
 from harness.processes.linux import adopt_orphans, begin_life, children, die_with_parent
-from harness.scenario import Site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn, TypeAlias
 
+    from harness.model.site import PlainSite
     from harness.points.armed import PlainStop
-    from harness.scenario import PlainSite
 
     Main: TypeAlias = dict[str, object] | None
     Worker: TypeAlias = Callable[[Site], None]

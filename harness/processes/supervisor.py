@@ -23,12 +23,12 @@ from harness.processes.linux import children
 from harness.processes.pickling import plainly, portable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from harness.model.site import Site
     from harness.points.armed import Stop
     from harness.processes.channel import Plain
-    from harness.scenario import Scenario, Site
 
 _ANSWER_S = 30.0
 """How long an answer may take that waits for nothing but this machine."""
@@ -66,18 +66,26 @@ class Supervisor:
         self._answered = select.poll()
         self._answered.register(self._channel.fd, select.POLLIN)
 
-    def prepare(self, scenario: Scenario, site: Site) -> None:
+    def prepare(
+        self,
+        scenario: str,
+        worker: Callable[[Site], None],
+        warm_up: Callable[[Site], None],
+        site: Site,
+    ) -> None:
         """Load a scenario's worker there, and run its warm-up.
 
         Args:
-            scenario: The scenario.
+            scenario: Name under which the worker is started.
+            worker: One process life.
+            warm_up: Run once, before the first fork.
             site: What the warm-up is given.
 
         Raises:
             HarnessError: The warm-up failed, or left a thread behind.
         """
-        prepared, main = _pickled((scenario.worker, scenario.warm, site))
-        wrong = self.call("prepare", scenario.name, prepared, main, patience_s=_WARM_UP_S)
+        prepared, main = _pickled((worker, warm_up, site))
+        wrong = self.call("prepare", scenario, prepared, main, patience_s=_WARM_UP_S)
         if wrong:
             raise HarnessError(cast("str", wrong))
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.pytest_plugin.settings import FOLDER_INI
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
 
     from harness.pytest_plugin.items import ScenarioFile
-
-FOLDER_INI = "crash_harness_scenarios"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

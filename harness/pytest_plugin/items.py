@@ -24,7 +24,7 @@ from harness.images.workspace import default_root
 from harness.model.errors import HarnessError, UsageError
 from harness.model.result import Verdict
 from harness.model.schedule import parse
-from harness.pytest_plugin.hooks import FOLDER_INI
+from harness.pytest_plugin.settings import FOLDER_INI
 from harness.record.pins import FILE_NAME, pins_in
 from harness.report.escaping import block, plain
 

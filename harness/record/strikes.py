@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from harness.model.result import ExperimentResult, Fired
-    from harness.processes.incarnation import Hit
+    from harness.model.trace import Hit
     from harness.record.failure_schema import StrikeRow
     from harness.record.outcome import Outcome
 

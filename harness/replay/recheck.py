@@ -7,10 +7,10 @@ import signal
 from typing import TYPE_CHECKING
 
 from harness.experiment.run_schedule import judge
-from harness.images.workspace import Image
 from harness.model.errors import UsageError
+from harness.model.image import Image
 from harness.model.oracle import Evidence, Life
-from harness.processes.incarnation import Death, Hit
+from harness.model.trace import Death, Hit
 from harness.record.failure_schema import read_failure_record
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ class RunningStage:
         stage: What the services were given.
         guard: The outermost layer of their application.
         closing: Undoes the opening.
-        endpoint: Where they listen, as `harness.scenario.Site` has it.
+        endpoint: Where they listen, as `harness.model.site.Site` has it.
         services: The services.
     """
 

@@ -21,7 +21,7 @@ from worker_under_test.main import Parts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.scenario import Site
+    from harness.model.site import Site
     from worker_under_test.settings import Settings
 
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.deterministic_asyncio import Turnstile
+    from harness.model.site import Site
     from harness.model.workload import Command
-    from harness.scenario import Site
 
 DATABASE = "runs.db"
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.model.oracle import Oracle
+    from harness.model.site import Site
     from harness.model.workload import Workload
-    from harness.scenario import Site
     from worker_under_test.checkpoint import StoreCAS
 
 TABLE = "runs.json"

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.model.site import Site
 from harness.model.workload import Command as WorkCommand
 from harness.model.workload import Workload
 from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice
 from harness.oracles.processes import NoSurvivors
 from harness.points import crash_point
-from harness.scenario import Scenario, Site, broken_by
+from harness.scenario import Scenario, broken_by
 from harness.world.ledger import EffectLedger
 
 if TYPE_CHECKING:

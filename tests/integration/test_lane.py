@@ -22,10 +22,11 @@ from harness.model.errors import HarnessError
 from harness.model.oracle import Answer, Evidence, Finding
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, parse
+from harness.model.site import Site
 from harness.model.workload import Command, Workload
 from harness.points import crash_point
 from harness.processes.scratch import sweep_scratch, take_scratch
-from harness.scenario import Scenario, Site
+from harness.scenario import Scenario
 from scenarios.plan_host.reference import PLAN_HOST
 from scenarios.reference import REFERENCE
 

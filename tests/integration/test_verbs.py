@@ -15,12 +15,13 @@ import pytest
 from harness.experiment.handle import Experiment
 from harness.model.errors import DeadlineError, HarnessError, UsageError
 from harness.model.result import NotHeldError, Verdict
+from harness.model.site import Site
+from harness.model.trace import Death
 from harness.model.workload import Command, Workload
 from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice
 from harness.oracles.processes import NoSurvivors
 from harness.points import crash_point
-from harness.processes.incarnation import Death
-from harness.scenario import Scenario, Site
+from harness.scenario import Scenario
 from harness.world.ledger import EffectLedger
 
 if TYPE_CHECKING:

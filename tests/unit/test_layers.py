@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -41,17 +42,9 @@ def _layer(module: str) -> str | None:
 
 
 def _imports(tree: ast.Module, modules: set[str]) -> set[str]:
-    """Return the modules of ours that a file imports at run time."""
-    typing_only = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-        for inner in ast.walk(node)
-    }
+    """Return the modules of ours that a file imports, for typing alone or not."""
     found = set()
     for node in ast.walk(tree):
-        if id(node) in typing_only:
-            continue
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -82,6 +75,22 @@ def test_module_imports_only_what_its_layer_may(module: str) -> None:
     for name in _imports(tree, set(MODULES)):
         other = _layer(name)
         assert other in allowed, f"{module} ({layer}) imports {name} ({other})"
+
+
+def test_rooms_form_no_circle() -> None:
+    """Rule 12: the table read as a graph has an order, from `points` up to the front ends."""
+    tuple(
+        TopologicalSorter({layer: allowed for layer, (_, allowed) in LAYERS.items()}).static_order()
+    )
+
+
+def test_modules_form_no_circle() -> None:
+    """Rule 12: no module of a room needs itself, by whatever way round, imports for typing counted."""
+    graph = {
+        module: _imports(ast.parse(path.read_text(encoding="utf-8")), set(MODULES)) - {module}
+        for module, path in MODULES.items()
+    }
+    tuple(TopologicalSorter(graph).static_order())
 
 
 def test_worker_imports_nothing_of_the_harness_but_points() -> None:

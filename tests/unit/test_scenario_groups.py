@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from harness.model.result import ExperimentResult, LifeTrace, Verdict
 from harness.model.schedule import CONTROL
+from harness.model.trace import Hit
 from harness.moments.catalogue import Catalogue, DeclaredPoint
-from harness.processes.incarnation import Hit
 from harness.record.outcome import Outcome, join_groups
 from scenarios.reference import REFERENCE
 

@@ -1,6 +1,6 @@
 """The schema of the local database, as the steps that lead from each version to the next."""
 
-from worker_under_test.adapters.sqlite_steps import STEPS_SCHEMA
+from worker_under_test.checkpoint.stores.sqlite_table import CREATE_TABLE
 
 _FIRST = """
 CREATE TABLE identity (
@@ -96,7 +96,18 @@ CREATE TABLE late_answers (
 ) STRICT;
 """
 
-STEPS = (_FIRST, _WITH_ORDERS, STEPS_SCHEMA, _WITH_RECONCILIATION)
+_WITH_STEPS = f"""
+{CREATE_TABLE.strip()};
+CREATE TABLE step_results (
+    run_id  TEXT    NOT NULL,
+    step_id TEXT    NOT NULL,
+    seq     INTEGER NOT NULL CHECK (seq > 0),
+    output  TEXT    NOT NULL,
+    PRIMARY KEY (run_id, step_id)
+) STRICT;
+"""
+
+STEPS = (_FIRST, _WITH_ORDERS, _WITH_STEPS, _WITH_RECONCILIATION)
 """The n-th step leads from version n to version n + 1; an empty database has version 0."""
 
 SCHEMA_VERSION = len(STEPS)

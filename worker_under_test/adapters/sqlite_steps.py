@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from worker_under_test.checkpoint.stores.sqlite_table import CREATE_TABLE, read, write_if_newer
+from worker_under_test.checkpoint.stores.sqlite_table import read, write_if_newer
 from worker_under_test.domain.json_value import canonical
 
 if TYPE_CHECKING:
     from worker_under_test.adapters.sqlite_connection import SqliteConnection
     from worker_under_test.checkpoint import Snapshot
     from worker_under_test.ports.step_store import StepResult
-
-STEPS_SCHEMA = f"""
-{CREATE_TABLE.strip()};
-CREATE TABLE step_results (
-    run_id  TEXT    NOT NULL,
-    step_id TEXT    NOT NULL,
-    seq     INTEGER NOT NULL CHECK (seq > 0),
-    output  TEXT    NOT NULL,
-    PRIMARY KEY (run_id, step_id)
-) STRICT;
-"""
-"""Statements that add the tables of runs to an empty database."""
 
 
 class SqliteSteps:

@@ -13,7 +13,7 @@ from harness.oracles.mailbox.worker_state import GraphRow
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.images.workspace import Image
+    from harness.model.image import Image
     from harness.model.oracle import Evidence, Life
     from harness.oracles.mailbox.worker_state import BookReader, SnapshotRow
 

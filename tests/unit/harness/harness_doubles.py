@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from harness.images.workspace import Image
+from harness.model.image import Image
 from harness.model.oracle import Evidence, Finding, Life, broken_if
 from harness.model.result import ExperimentResult, Fired, LifeTrace, Verdict, Violation
 from harness.model.schedule import CONTROL, Schedule
+from harness.model.site import Site
+from harness.model.trace import Death, Hit
 from harness.model.workload import Command, Workload
 from harness.oracles.mailbox.worker_state import Books
-from harness.processes.incarnation import Death, Hit
-from harness.scenario import HOLDS, Pin, Scenario, Site
+from harness.scenario import HOLDS, Pin, Scenario
 from harness.world.coordinator.facts import Ack, CoordinatorFacts, Delivery, Event, Outcome, Receipt
 from harness.world.coordinator.marker_file import write_facts
 from harness.world.coordinator.rows import rows

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.experiment.state_cache import Standing
-    from harness.images.workspace import Image
+    from harness.model.image import Image
 
 MOST = 4
 STANDING: Standing = ("tried", 0, 3, "a")

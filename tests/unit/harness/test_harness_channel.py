@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.model.site import Site
 from harness.model.workload import Command
 from harness.processes.channel import Channel
-from harness.scenario import Site
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,8 @@ from harness.model.errors import DeadlineError
 from harness.model.oracle import Answer, Evidence, Finding
 from harness.model.result import Fired, Verdict
 from harness.model.schedule import CONTROL, Moment, parse
-from harness.processes.incarnation import Death, ForeignStopError, Hit
+from harness.model.trace import Death, Hit
+from harness.processes.incarnation import ForeignStopError
 
 if TYPE_CHECKING:
     from pathlib import Path

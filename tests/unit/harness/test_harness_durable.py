@@ -16,7 +16,7 @@ from harness.images.workspace import copy_files
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.images.workspace import Image
+    from harness.model.image import Image
 
 ROWS = [(1, "one"), (2, "two")]
 

@@ -13,14 +13,14 @@ import pytest
 from harness.deterministic_asyncio import Turnstile
 from harness.explore.scenario_files import load
 from harness.images.digest import image_digest
-from harness.images.workspace import Image
 from harness.model.errors import UsageError
+from harness.model.image import Image
 from harness.model.result import ExperimentResult, Fired, LifeTrace, Verdict
 from harness.model.schedule import CONTROL, Moment, parse
+from harness.model.trace import Hit
 from harness.model.workload import Command, Workload
 from harness.moments.catalogue import scan
 from harness.oracles.processes import NoSurvivors
-from harness.processes.incarnation import Hit
 from harness.record import write_run as record
 from harness.record.outcome import Outcome
 from harness.replay.reproduce import read_failure

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from harness.images.workspace import Image
+    from harness.model.image import Image
     from harness.model.workload import Command
     from harness.world.coordinator.facts import CoordinatorFacts
 

@@ -18,7 +18,7 @@ from harness.oracles.mailbox.worker_state import AttemptRow, Books, OutboxRow
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.images.workspace import Image
+    from harness.model.image import Image
     from harness.model.workload import Command
 
 UNKNOWN = AttemptRow("a1", "c1", "notify/1", "UNKNOWN", has_result=True)

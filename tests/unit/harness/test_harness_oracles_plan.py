@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.model.oracle import Evidence
+    from harness.model.trace import Hit
     from harness.model.workload import Workload
-    from harness.processes.incarnation import Hit
 
 Stored = tuple[int, str, str] | None
 """Number, state, and finished steps."""

@@ -62,7 +62,7 @@ def test_a_disarmed_point_does_nothing() -> None:
             raise AssertionError
 
     points.crash_point("no label at all", command=Untouchable())
-    assert not points.armed()
+    assert not points.is_armed()
 
 
 @pytest.mark.parametrize("value", [None, "", "0", "true", "1 "])
@@ -74,7 +74,7 @@ def test_arming_without_the_switch_is_refused(
         disarmed.setenv(points.SWITCH, value)
     with pytest.raises(points.ArmingRefusedError, match="CRASH_HARNESS_ARM=1"):
         points.arm(lambda _label, _context: None)
-    assert not points.armed()
+    assert not points.is_armed()
 
 
 def test_arming_twice_is_refused(disarmed: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ def test_arming_twice_is_refused(disarmed: pytest.MonkeyPatch) -> None:
     disarmed.setenv(points.SWITCH, "1")
     seen: list[tuple[str, dict[str, object]]] = []
     points.arm(lambda label, context: seen.append((label, context)))
-    assert points.armed()
+    assert points.is_armed()
     with pytest.raises(points.ArmingRefusedError, match="armed already"):
         points.arm(lambda _label, _context: seen.clear())
     points.crash_point("a.b.before", command="c1", part=2)
@@ -93,7 +93,7 @@ def test_arming_twice_is_refused(disarmed: pytest.MonkeyPatch) -> None:
 def test_orders_in_the_environment_arm_at_the_import(tmp_path: Path) -> None:
     """A program started with ``exec`` is armed by its environment alone."""
     done = run_python(
-        "from harness.points import armed, crash_point; crash_point('a.b.before'); print(armed())",
+        "from harness.points import crash_point, is_armed; crash_point('a.b.before'); print(is_armed())",
         **{points.SWITCH: "1", points.ORDERS: str(orders_file(tmp_path))},
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from harness.explore.tiers import Rounds
     from harness.model.result import ExperimentResult
     from harness.model.schedule import Schedule
-    from harness.processes.incarnation import Hit
+    from harness.model.trace import Hit
 
     Answer = Callable[[Schedule], ExperimentResult]
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.images.workspace import Image, Workspace, copy_files
+from harness.images.workspace import Workspace, copy_files
+from harness.model.image import Image
 
 if TYPE_CHECKING:
     from collections.abc import Callable

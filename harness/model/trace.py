@@ -1,0 +1,63 @@
+"""What an incarnation left to be read: the points that it reached, and how it died."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.model.schedule import Moment
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A crash point that an incarnation reached.
+
+    Attributes:
+        label: Label of the point.
+        context: Its context, as text.
+        hits: How often it was reached so far: in all under ``""``, and with each context key.
+        stop: Whether the incarnation stopped itself there.
+    """
+
+    label: str
+    context: dict[str, str]
+    hits: dict[str, int]
+    stop: bool
+
+    def is_at(self, moment: Moment) -> bool:
+        """Tell whether this hit is the given moment."""
+        return (
+            self.label == moment.label
+            and (not moment.key or self.context.get(moment.key) == moment.value)
+            and self.hits[moment.key] == moment.ordinal
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """How an incarnation ended, from its wait status.
+
+    Attributes:
+        signal: Number of the signal that killed it, or 0.
+        exit_code: Its exit code, or -1 when a signal killed it.
+    """
+
+    signal: int
+    exit_code: int
+
+    @property
+    def killed(self) -> bool:
+        """Whether SIGKILL ended it; the kernel says so, not the worker."""
+        return self.signal == signal.SIGKILL
+
+    @property
+    def clean(self) -> bool:
+        """Whether it ended by itself with exit code 0."""
+        return self.signal == 0 and self.exit_code == 0
+
+    def __str__(self) -> str:
+        if self.signal:
+            return f"killed by {signal.Signals(self.signal).name}"
+        return f"exited with code {self.exit_code}"
