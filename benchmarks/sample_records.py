@@ -194,7 +194,7 @@ def failure_record() -> FailureRecord:
                 "next_in_control": "",
             },
         ],
-        "lives": [
+        "incarnations": [
             {"number": 1, "death": "killed by SIGKILL", "output": "charging o1\n"},
             {"number": 2, "death": "killed by SIGKILL", "output": ""},
             {"number": 3, "death": "exited with code 0", "output": ""},

@@ -5,7 +5,7 @@ the machine likes. Behind a turnstile every I/O operation of its ports is one tu
 taken at a time, and the next is drawn from a seeded generator when no task can go on without one.
 So one seed gives one interleaving, and another seed another, while the I/O itself stays real.
 
-`Turnstile.sleep` is a wait of virtual time: when nothing else can go on, the earliest sleeper is
+`Scheduler.sleep` is a wait of virtual time: when nothing else can go on, the earliest sleeper is
 woken at once, so a back-off of 30 seconds costs nothing.
 """
 
@@ -39,7 +39,7 @@ def _inside_a_turn() -> bool:
     return turn is not None and not turn.over
 
 
-class Turnstile:
+class Scheduler:
     """Draws the order of I/O operations.
 
     Args:
@@ -150,7 +150,7 @@ class Turnstile:
 
 
 class _Guarded:
-    def __init__(self, port: object, turnstile: Turnstile, free: frozenset[str]) -> None:
+    def __init__(self, port: object, turnstile: Scheduler, free: frozenset[str]) -> None:
         self._port = port
         self._turnstile = turnstile
         self._free = free
@@ -167,7 +167,7 @@ class _Guarded:
 
 
 class _Selector(selectors.DefaultSelector):
-    def __init__(self, turnstile: Turnstile) -> None:
+    def __init__(self, turnstile: Scheduler) -> None:
         super().__init__()
         self._turnstile = turnstile
 
@@ -178,5 +178,5 @@ class _Selector(selectors.DefaultSelector):
         return super().select(timeout)
 
 
-def _loop(turnstile: Turnstile) -> asyncio.AbstractEventLoop:
+def _loop(turnstile: Scheduler) -> asyncio.AbstractEventLoop:
     return asyncio.SelectorEventLoop(_Selector(turnstile))

@@ -27,10 +27,10 @@ from harness.model.schedule import parse
 from harness.moments.catalogue import scan
 from harness.record.environment import NOWHERE
 from harness.record.failure_schema import FAILURE
-from harness.record.outcome import Outcome
-from harness.record.stable_masking import Settled
+from harness.record.outcome import ScenarioOutcome
+from harness.record.stable_masking import StableMasking
 from harness.record.validation import check
-from harness.record.write_failure import Circumstances, failure_record
+from harness.record.write_failure import FailureContext, failure_record
 from harness.record.write_run import alone
 from harness.report.gallery_index import Entry, gallery_index
 from harness.report.html_failure import failure_page
@@ -177,7 +177,7 @@ def _compared(path: Path, text: str) -> str:
 
 def _search(scenario: Scenario, executor: Executor) -> Schedule:
     """Find the smallest crash that the pinned oracle catches, with the fewest other facts."""
-    (outcome,) = run_matrix([scenario], executor, _tell_nobody, tier="smoke", seed=_SEED)
+    (outcome,) = run_matrix([scenario], executor, _ignore, tier="smoke", seed=_SEED)
     caught = [r for r in outcome.results if scenario.pin.oracle in r.oracles]
     if not caught:
         raise HarnessError(f"{scenario.name} was not caught by {scenario.pin.oracle}")
@@ -197,7 +197,7 @@ def _records(
         outcomes = run_matrix(
             [scenarios[name] for name in chosen],
             executor.keeping(kept),
-            _tell_nobody,
+            _ignore,
             at=chosen,
             seed=_SEED,
         )
@@ -212,7 +212,7 @@ def _records(
         shutil.rmtree(kept)
 
 
-def _caught(outcome: Outcome) -> ExperimentResult:
+def _caught(outcome: ScenarioOutcome) -> ExperimentResult:
     result = outcome.results[-1]
     if outcome.scenario.pin.oracle not in result.oracles:
         raise HarnessError(
@@ -223,7 +223,7 @@ def _caught(outcome: Outcome) -> ExperimentResult:
 
 
 def _record(
-    outcome: Outcome,
+    outcome: ScenarioOutcome,
     minimal: Mapping[str, Minimal],
     source: str,
     kept: Path,
@@ -232,12 +232,12 @@ def _record(
     scenario = outcome.scenario
     result = _caught(outcome)
     shorter = minimal.get(result.fingerprint)
-    shown = Outcome(scenario, scan(scenario.points), outcome.results, whole=False)
-    about = Circumstances(
+    shown = ScenarioOutcome(scenario, scan(scenario.points), outcome.results, whole=False)
+    about = FailureContext(
         source,
         minimal_row(shorter) if shorter else alone(result),
         NOWHERE,
-        Settled(varies, str(Path.cwd())),
+        StableMasking(varies, str(Path.cwd())),
         control_image(kept, scenario.name),
     )
     return failure_record(result, shown, kept / result.fingerprint, about)
@@ -257,5 +257,5 @@ def new_families(names: Iterable[str], known: Sequence[str]) -> dict[str, Family
     }
 
 
-def _tell_nobody(_event: object) -> None:
+def _ignore(_event: object) -> None:
     pass

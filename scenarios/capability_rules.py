@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from harness.model.workload import Command
 from harness.oracles.effects import NoEffectTwice, read_ledger
-from harness.oracles.mailbox.agreement import BoxesAgree, EventsOnce
+from harness.oracles.mailbox.agreement import EventsOnce, InboxOutboxConsistent
 from harness.oracles.mailbox.artifacts import ArtifactsWhole
 from harness.oracles.mailbox.checkpoints import CheckpointsAdvance
 from harness.oracles.mailbox.commands import CommandsEnd, FreshGoesThrough
@@ -132,7 +132,7 @@ def oracles_for(
         )
     return (
         CommandsEnd(),
-        BoxesAgree(read_books),
+        InboxOutboxConsistent(read_books),
         NoEffectTwice(),
         EventsOnce(),
         CheckpointsAdvance(read_books),

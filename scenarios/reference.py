@@ -10,12 +10,12 @@ from faker import Faker
 
 from harness.model.workload import Command, ReplyLost, Workload
 from harness.oracles.effects import NoEffectTwice, read_ledger
-from harness.oracles.mailbox.agreement import BoxesAgree, EventsOnce
+from harness.oracles.mailbox.agreement import EventsOnce, InboxOutboxConsistent
 from harness.oracles.mailbox.artifacts import ArtifactsWhole
 from harness.oracles.mailbox.checkpoints import CheckpointsAdvance
 from harness.oracles.mailbox.commands import CommandsEnd, FreshGoesThrough
 from harness.oracles.mailbox.decisions import DecisionsRight, RestartChangesNothing
-from harness.oracles.mailbox.finished_parts import WholePartsKept
+from harness.oracles.mailbox.finished_parts import FinishedPartsReused
 from harness.oracles.processes import NoSurvivors
 from harness.scenario import HOLDS, Pin, Scenario
 from harness.world.coordinator.facts import read_facts
@@ -119,12 +119,12 @@ GROUP = "reference"
 
 ORACLES = (
     CommandsEnd(),
-    BoxesAgree(read_books),
+    InboxOutboxConsistent(read_books),
     NoEffectTwice(),
     EventsOnce(),
     CheckpointsAdvance(read_books),
     ArtifactsWhole(read_books, ARTIFACTS, expected_files, lambda name: name.endswith(".tmp")),
-    WholePartsKept(read_books, ARTIFACTS, expected_files, "artifact.write.before"),
+    FinishedPartsReused(read_books, ARTIFACTS, expected_files, "artifact.write.before"),
     DecisionsRight(read_books, right_decision),
     FreshGoesThrough(read_books),
     RestartChangesNothing(worker_view, world_view),

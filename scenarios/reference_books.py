@@ -9,11 +9,11 @@ from harness.oracles.mailbox.artifacts import read_files
 from harness.oracles.mailbox.worker_state import (
     ArtifactRow,
     AttemptRow,
-    Books,
     CheckpointRow,
     DecisionRow,
     InboxRow,
     OutboxRow,
+    WorkerState,
 )
 from scenarios.snapshot_rows import read_snapshots
 
@@ -25,30 +25,30 @@ DATABASE = "worker.db"
 ARTIFACTS = "files/artifacts"
 
 
-def read_books(worker_dir: Path) -> Books:
+def read_books(worker_dir: Path) -> WorkerState:
     """Read the books from a worker's directory, in which nothing changes by that."""
     if not (worker_dir / DATABASE).exists():
-        return Books()
+        return WorkerState()
     with opened(worker_dir / DATABASE) as database:
         return _read(database)
 
 
-def worker_view(worker_dir: Path) -> tuple[Books, tuple[tuple[str, str], ...]]:
+def worker_view(worker_dir: Path) -> tuple[WorkerState, tuple[tuple[str, str], ...]]:
     """Return what a second restart must leave alone: books but for the boot, and files."""
     books = read_books(worker_dir)
-    unbooted = Books(0, *(getattr(books, name) for name in _TABLES))
+    unbooted = WorkerState(0, *(getattr(books, name) for name in _TABLES))
     return unbooted, tuple(read_files(worker_dir / ARTIFACTS))
 
 
 _TABLES = ("inbox", "attempts", "outbox", "checkpoints", "decisions", "artifacts", "snapshots")
 
 
-def _read(database: sqlite3.Connection) -> Books:
+def _read(database: sqlite3.Connection) -> WorkerState:
     tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if tables == (0,):
-        return Books()
+        return WorkerState()
     boot = database.execute("SELECT boot FROM identity").fetchone()
-    return Books(
+    return WorkerState(
         boot=boot[0] if boot else 0,
         inbox=tuple(
             InboxRow(*row)

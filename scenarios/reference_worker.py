@@ -10,7 +10,7 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from harness.deterministic_asyncio import Turnstile
+from harness.deterministic_asyncio import Scheduler
 from worker_under_test.domain.order import CLEAN_UP
 from worker_under_test.main import Parts, run
 from worker_under_test.settings import Settings
@@ -35,7 +35,7 @@ class _Clock:
     The idle poll is left out: it would come by the passing of real time, and move the draws.
     """
 
-    def __init__(self, turnstile: Turnstile) -> None:
+    def __init__(self, turnstile: Scheduler) -> None:
         self._turnstile = turnstile
 
     async def sleep(self, delay_s: float) -> None:
@@ -50,7 +50,7 @@ class _Clock:
 class _Wrapper:
     """Puts the turnstile around each port that does I/O."""
 
-    def __init__(self, turnstile: Turnstile) -> None:
+    def __init__(self, turnstile: Scheduler) -> None:
         self._turnstile = turnstile
 
     def __call__(self, name: str, port: Port) -> Port:
@@ -120,7 +120,7 @@ def _leave_behind(site: Site) -> None:
 
 
 def _run(site: Site, parts: Parts | None, *, stop_when_idle: bool, capacity: int) -> None:
-    turnstile = Turnstile(f"{site.seed}/{site.incarnation}")
+    turnstile = Scheduler(f"{site.seed}/{site.incarnation}")
     _leave_behind(site)
     settings = Settings(
         root=site.worker_dir,

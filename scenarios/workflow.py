@@ -10,7 +10,7 @@ from faker import Faker
 
 from harness.model.workload import Command, Workload
 from harness.oracles.effects import NoEffectTwice
-from harness.oracles.mailbox.agreement import BoxesAgree, EventsOnce
+from harness.oracles.mailbox.agreement import EventsOnce, InboxOutboxConsistent
 from harness.oracles.mailbox.checkpoints import CheckpointsAdvance
 from harness.oracles.mailbox.commands import CommandsEnd, FreshGoesThrough
 from harness.oracles.mailbox.decisions import DecisionsRight, RestartChangesNothing
@@ -142,7 +142,7 @@ POINTS = (
 
 ORACLES = (
     CommandsEnd(),
-    BoxesAgree(read_books),
+    InboxOutboxConsistent(read_books),
     NoEffectTwice(frozenset({"step", "command_end"})),
     EventsOnce(),
     CheckpointsAdvance(read_books),

@@ -30,7 +30,7 @@ from harness.moments.catalogue import scan
 from harness.record.environment import environment
 from harness.record.outcome import exit_code
 from harness.record.pins import FILE_NAME, pins_in, read_pins
-from harness.record.write_run import RunFacts, new_run_dir, write_record
+from harness.record.write_run import RunMetadata, new_run_dir, write_record
 from harness.report.ndjson import EventLog
 from harness.report.outputs import EVENTS, chosen, write_run
 from harness.report.progress import ProgressBar
@@ -39,7 +39,7 @@ from harness.report.summary import print_summary
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from harness.model.events import Event, Listener
+    from harness.model.events import Event, EventHandler
     from harness.scenario import Scenario
 
 MOST_LANES = max(16, 4 * (os.cpu_count() or 1))
@@ -132,7 +132,7 @@ def run(  # noqa: PLR0917 - one parameter per option
     with ExitStack() as stack:
         stack.enter_context(_no_empty(directory))
         executor = stack.enter_context(Executor(lanes, root or default_root(), keep))
-        listeners: list[Listener] = [stack.enter_context(ProgressBar(console))]
+        listeners: list[EventHandler] = [stack.enter_context(ProgressBar(console))]
         if "ndjson" in wanted:
             listeners.append(stack.enter_context(EventLog(directory / EVENTS)))
         outcomes = run_matrix(
@@ -147,7 +147,7 @@ def run(  # noqa: PLR0917 - one parameter per option
         )
         outcomes = tuple(replace(outcome, pins=pins) for outcome in outcomes)
         minimal = Shrinker(executor).shrink_all(r for o in outcomes for r in o.results)
-    facts = RunFacts(
+    facts = RunMetadata(
         tier="" if schedule else tier,
         seed=seed,
         lanes=lanes,
@@ -175,12 +175,12 @@ def _no_empty(directory: Path) -> Iterator[None]:
         raise
 
 
-def _all(listeners: Sequence[Listener]) -> Listener:
-    def tell(event: Event) -> None:
+def _all(listeners: Sequence[EventHandler]) -> EventHandler:
+    def emit(event: Event) -> None:
         for listener in listeners:
             listener(event)
 
-    return tell
+    return emit
 
 
 def _schedule(text: str | None, scenarios: Sequence[Scenario]) -> Schedule | None:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, cast
 import multiprocess
 
 from harness.experiment.rig import Rig
-from harness.experiment.run_schedule import conduct, judge, settle, start_of
+from harness.experiment.run_schedule import judge, run_experiment, settle, start_of
 from harness.experiment.second_restart import Gathering
-from harness.experiment.state_cache import Known
+from harness.experiment.state_cache import StateCache
 from harness.images.run_folder import control_image
 from harness.model.errors import DeadlineError, HarnessError
 from harness.model.result import Verdict
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from pathlib import Path
 
-    from harness.experiment.state_cache import Beginning
+    from harness.experiment.state_cache import PrefixSnapshot
     from harness.images.workspace import Workspace
     from harness.model.result import ExperimentResult, Violation
     from harness.scenario import Scenario
@@ -75,7 +75,7 @@ class _Bench:
         self._world: World | None = None
         self._scenarios: dict[str, Scenario] = {}
         self._rig: Rig | None = None
-        self._known = Known(root / "known")
+        self._known = StateCache(root / "known")
 
     def prepare(self, scenario: Scenario) -> None:
         """Warm a scenario's worker, and get its world ready."""
@@ -105,28 +105,30 @@ class _Bench:
         return replace(result, seconds=time.monotonic() - began)
 
     def _conduct(
-        self, job: Job, keep: Path | None, known: Known | None
+        self, job: Job, keep: Path | None, known: StateCache | None
     ) -> tuple[ExperimentResult, bool]:
         """Return the result of an experiment, and whether it counts."""
         beginning = self._beginning(job, known) if known is not None else None
         rig = self._new_rig(self._scenarios[job.scenario], job.seed, beginning)
         try:
             gathering = Gathering(rig, known)
-            result = conduct(rig, job.schedule, gathering, digests=job.digests, recover=job.recover)
+            result = run_experiment(
+                rig, job.schedule, gathering, digests=job.digests, recover=job.recover
+            )
             if gathering.used and result.verdict is not Verdict.HELD:
                 return result, False
             if keep is not None and result.verdict is Verdict.BROKEN:
                 _keep(rig.workspace, keep / result.fingerprint)
             elif keep is not None and job.schedule == CONTROL and result.verdict is Verdict.HELD:
-                _keep_image(rig.lives[0].after.path, control_image(keep, job.scenario))
+                _keep_image(rig.incarnations[0].after.path, control_image(keep, job.scenario))
             return result, True
         finally:
             rig.close()
 
-    def _beginning(self, job: Job, known: Known) -> Beginning | None:
+    def _beginning(self, job: Job, known: StateCache) -> PrefixSnapshot | None:
         """Find the longest beginning of a schedule that is known; its last strike is its own."""
-        for length in range(len(job.schedule.lives) - 1, 0, -1):
-            start = Schedule(job.schedule.lives[:length])
+        for length in range(len(job.schedule.incarnations) - 1, 0, -1):
+            start = Schedule(job.schedule.incarnations[:length])
             if found := known.beginnings.find(start_of(job.scenario, job.seed, start)):
                 return found
         return None
@@ -166,7 +168,9 @@ class _Bench:
             raise HarnessError("no experiment is open")
         return self._rig
 
-    def _new_rig(self, scenario: Scenario, seed: int, beginning: Beginning | None = None) -> Rig:
+    def _new_rig(
+        self, scenario: Scenario, seed: int, beginning: PrefixSnapshot | None = None
+    ) -> Rig:
         world = self._world if scenario.services else None
         # Always the same path, as a worker may have written it down; short, for a socket is in it.
         path = self._root / "now"

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.images.workspace import Workspace, empty_image
-from harness.model.oracle import Life
+from harness.model.oracle import EndedIncarnation
 from harness.model.site import Site
-from harness.points.armed import Stop
+from harness.points.armed import StopOrder
 from harness.processes.incarnation import Incarnation, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from harness.experiment.state_cache import Beginning
+    from harness.experiment.state_cache import PrefixSnapshot
     from harness.model.image import Image
     from harness.model.schedule import Moment
     from harness.model.trace import Death, Hit
@@ -65,7 +65,7 @@ class Rig:
         path: Path,
         supervisor: Supervisor,
         world: World | None,
-        beginning: Beginning | None = None,
+        beginning: PrefixSnapshot | None = None,
     ) -> None:
         self.scenario = scenario
         self.seed = seed
@@ -83,13 +83,13 @@ class Rig:
             )
         self._incarnations: dict[int, Incarnation] = {}
         self._before: dict[int, Image] = {}
-        begun = beginning.lives if beginning is not None else ()
-        self._lives: dict[int, Life] = {life.number: life for life in begun}
+        begun = beginning.incarnations if beginning is not None else ()
+        self._lives: dict[int, EndedIncarnation] = {life.number: life for life in begun}
         self._last_image = begun[-1].after if begun else empty_image(path.parent)
         self._unsaved: Image | None = None
 
     @property
-    def lives(self) -> tuple[Life, ...]:
+    def incarnations(self) -> tuple[EndedIncarnation, ...]:
         """Every incarnation that has ended, in the order of their ends."""
         return tuple(self._lives.values())
 
@@ -155,7 +155,7 @@ class Rig:
 
     def run_until(self, number: int, moment: Moment) -> Halt:
         """Let an incarnation run until a moment, until it is quiet, or until it dies."""
-        stop = Stop(moment.label, moment.key, moment.value, moment.ordinal)
+        stop = StopOrder(moment.label, moment.key, moment.value, moment.ordinal)
         self.save()
         self._incarnations[number].resume((stop, *self._quiet_stop))
         return self._wait(number, str(moment))
@@ -223,8 +223,8 @@ class Rig:
         self.workspace.remove()
 
     @property
-    def _quiet_stop(self) -> tuple[Stop, ...]:
-        return (Stop(self.scenario.quiet_at),) if self.scenario.quiet_at else ()
+    def _quiet_stop(self) -> tuple[StopOrder, ...]:
+        return (StopOrder(self.scenario.quiet_at),) if self.scenario.quiet_at else ()
 
     def _wait(self, number: int, what: str) -> Halt:
         incarnation = self._incarnations[number]
@@ -243,7 +243,7 @@ class Rig:
         self.save()
         image = self._unsaved = self.workspace.new_image(f"{number}-end")
         hits = tuple(self._incarnations[number].hits)
-        self._lives[number] = Life(number, hits, death, self._before[number], image)
+        self._lives[number] = EndedIncarnation(number, hits, death, self._before[number], image)
         self._last_image = image
         if any(self._incarnations[other].state is State.RUNNING for other in self.alive):
             self.save()

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from harness.experiment.second_restart import RestartError
 from harness.images.digest import image_digest
 from harness.model.errors import DeadlineError, HarnessError
-from harness.model.oracle import Answer
-from harness.model.result import ExperimentResult, Fired, LifeTrace, Verdict, Violation
+from harness.model.oracle import OracleStatus
+from harness.model.result import ExperimentResult, Fired, IncarnationTrace, Verdict, Violation
 from harness.model.schedule import Schedule
 from harness.processes.incarnation import ForeignStopError
 
 if TYPE_CHECKING:
     from harness.experiment.rig import Halt, Rig
     from harness.experiment.second_restart import Gathering
-    from harness.experiment.state_cache import Start
-    from harness.model.oracle import Evidence, Life, Oracle
+    from harness.experiment.state_cache import PrefixKey
+    from harness.model.oracle import EndedIncarnation, Evidence, Oracle
     from harness.model.schedule import Strike
 
 
@@ -37,7 +37,7 @@ class EndedError(HarnessError):
         return type(self), (self.verdict, self.note)
 
 
-def conduct(
+def run_experiment(
     rig: Rig,
     schedule: Schedule,
     gathering: Gathering,
@@ -58,19 +58,19 @@ def conduct(
     Returns:
         The result. `HELD` only if every strike is proved and every oracle holds.
     """
-    begun = len(rig.lives)
+    begun = len(rig.incarnations)
     fired = [
         Fired(strike.moment, number)
-        for number, strikes in enumerate(schedule.lives[:begun], 1)
+        for number, strikes in enumerate(schedule.incarnations[:begun], 1)
         for strike in strikes
     ]
-    unrun: tuple[Life, ...] = ()
+    unrun: tuple[EndedIncarnation, ...] = ()
     violations: tuple[Violation, ...] = ()
     survivors: tuple[str, ...] = ()
     try:
-        for strikes in schedule.lives[begun:]:
-            if len(rig.lives) > begun:
-                start = Schedule(schedule.lives[: len(rig.lives)])
+        for strikes in schedule.incarnations[begun:]:
+            if len(rig.incarnations) > begun:
+                start = Schedule(schedule.incarnations[: len(rig.incarnations)])
                 gathering.keep_beginning(start_of(rig.scenario.name, rig.seed, start))
             number = rig.start()
             for strike in strikes:
@@ -81,7 +81,7 @@ def conduct(
             settle(rig)
             evidence = gathering.evidence()
         else:
-            unrun = evidence.recovered, evidence.again
+            unrun = evidence.recovered, evidence.restarted
         survivors = evidence.survivors
         verdict, violations, note = judge(rig.scenario.oracles, evidence)
     except EndedError as end:
@@ -102,20 +102,20 @@ def conduct(
         violations=violations,
         fired=tuple(fired),
         note=note,
-        lives=tuple(
-            LifeTrace(
+        incarnations=tuple(
+            IncarnationTrace(
                 life.number,
                 life.hits,
                 str(life.death),
                 image_digest(life.after) if digests and life.number in struck else "",
             )
-            for life in (*rig.lives, *unrun)
+            for life in (*rig.incarnations, *unrun)
         ),
         survivors=survivors,
     )
 
 
-def start_of(scenario: str, seed: int, schedule: Schedule) -> Start:
+def start_of(scenario: str, seed: int, schedule: Schedule) -> PrefixKey:
     """Return what finds the beginning of an experiment again."""
     return scenario, seed, str(schedule)
 
@@ -154,9 +154,9 @@ def judge(
         except Exception as error:  # noqa: BLE001 - a fault of the oracle is no verdict on the worker
             doubts.append(f"oracle {oracle.name} failed: {type(error).__name__}: {error}")
             continue
-        if finding.answer is Answer.BROKEN:
+        if finding.answer is OracleStatus.BROKEN:
             violations.extend(Violation(oracle.name, fact) for fact in finding.evidence)
-        elif finding.answer is Answer.UNKNOWN:
+        elif finding.answer is OracleStatus.UNKNOWN:
             doubts.extend(f"oracle {oracle.name} cannot tell: {f}" for f in finding.evidence)
     if violations:
         return Verdict.BROKEN, tuple(violations), "\n".join(doubts)

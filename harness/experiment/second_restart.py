@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.experiment.state_cache import Again, Beginning, Recovery, can_go_on_from
+from harness.experiment.state_cache import PrefixSnapshot, Recovery, RestartResult, can_go_on_from
 from harness.images.digest import image_digest
 from harness.model.errors import HarnessError
 from harness.model.oracle import Evidence
 
 if TYPE_CHECKING:
     from harness.experiment.rig import Rig
-    from harness.experiment.state_cache import Known, Standing, Start
+    from harness.experiment.state_cache import PrefixKey, StateCache, StateKey
     from harness.model.image import Image
-    from harness.model.oracle import Life
+    from harness.model.oracle import EndedIncarnation
 
 
 class RestartError(HarnessError):
@@ -32,15 +32,15 @@ class Gathering:
         used: Whether anything was used that another experiment had found.
     """
 
-    def __init__(self, rig: Rig, known: Known | None = None) -> None:
+    def __init__(self, rig: Rig, known: StateCache | None = None) -> None:
         self._rig = rig
         self._known = known
-        self.used = bool(rig.lives)
-        self._crashed: Standing | None = None
-        self._recovery: tuple[Standing, Recovery] | None = None
-        self._again: tuple[Standing, Again] | None = None
+        self.used = bool(rig.incarnations)
+        self._crashed: StateKey | None = None
+        self._recovery: tuple[StateKey, Recovery] | None = None
+        self._again: tuple[StateKey, RestartResult] | None = None
 
-    def keep_beginning(self, start: Start) -> None:
+    def keep_beginning(self, start: PrefixKey) -> None:
         """Remember what has happened so far, if an experiment can go on from a copy of it.
 
         Args:
@@ -50,25 +50,26 @@ class Gathering:
         if self._known is not None and rig.at_rest and can_go_on_from(rig.workspace.worker_dir):
             rig.save()
             self._known.beginnings.keep(
-                start, lambda home: Beginning.of(rig.lives, rig.workspace.worker_dir, home)
+                start,
+                lambda home: PrefixSnapshot.of(rig.incarnations, rig.workspace.worker_dir, home),
             )
 
     def known_outcome(self) -> Evidence | None:
         """Return what a recovery from here leaves, if that from an equal state is known."""
         rig = self._rig
-        if self._known is None or not rig.lives or not rig.at_rest:
+        if self._known is None or not rig.incarnations or not rig.at_rest:
             return None
         rig.save()
         self._crashed = self._standing(rig.last_image)
         recovery = self._known.recoveries.find(self._crashed)
         if recovery is None:
             return None
-        again = self._known.restarts.find(recovery.settled)
-        if again is None:
+        restarted = self._known.restarts.find(recovery.settled)
+        if restarted is None:
             return None
         self.used = True
         recovered = replace(recovery.life, before=rig.last_image)
-        return self._evidence((*rig.lives, recovered), recovery.survivors, again)
+        return self._evidence((*rig.incarnations, recovered), recovery.survivors, restarted)
 
     def evidence(self) -> Evidence:
         """Restart the quiet worker once more, offer the fresh command, end it, and gather.
@@ -80,23 +81,23 @@ class Gathering:
             RestartError: The restarted worker did not become quiet.
         """
         rig = self._rig
-        if rig.alive or not rig.lives:
+        if rig.alive or not rig.incarnations:
             raise HarnessError("gather evidence when the last incarnation has become quiet")
-        lives, survivors = rig.lives, rig.survivors()
+        incarnations, survivors = rig.incarnations, rig.survivors()
         known = self._known if rig.at_rest else None
         if known is None:
-            return self._evidence(lives, survivors, self._run_again())
+            return self._evidence(incarnations, survivors, self._run_again())
         settled = self._standing(rig.durable)
-        again = known.restarts.find(settled)
-        if again is None:
-            again = self._run_again()
-            self._again = settled, again
+        restarted = known.restarts.find(settled)
+        if restarted is None:
+            restarted = self._run_again()
+            self._again = settled, restarted
         else:
             self.used = True
             rig.save_for_good()
         if self._crashed is not None:
-            self._recovery = self._crashed, Recovery(lives[-1], survivors, settled)
-        return self._evidence(lives, survivors, again)
+            self._recovery = self._crashed, Recovery(incarnations[-1], survivors, settled)
+        return self._evidence(incarnations, survivors, restarted)
 
     def remember(self) -> None:
         """Add what an experiment found that held to what is known.
@@ -109,33 +110,36 @@ class Gathering:
             crashed, recovery = self._recovery
             self._known.recoveries.keep(crashed, recovery.copied_to)
         if self._again is not None:
-            settled, again = self._again
-            self._known.restarts.keep(settled, again.moved_to)
+            settled, restarted = self._again
+            self._known.restarts.keep(settled, restarted.moved_to)
 
-    def _standing(self, durable: Image) -> Standing:
+    def _standing(self, durable: Image) -> StateKey:
         rig = self._rig
         return rig.scenario.name, rig.seed, rig.next_number, image_digest(durable)
 
     def _evidence(
-        self, lives: tuple[Life, ...], survivors: tuple[str, ...], again: Again
+        self,
+        incarnations: tuple[EndedIncarnation, ...],
+        survivors: tuple[str, ...],
+        restarted: RestartResult,
     ) -> Evidence:
-        *struck, recovered = lives
+        *struck, recovered = incarnations
         return Evidence(
             workload=self._rig.workload,
             struck=tuple(struck),
             recovered=recovered,
-            again=again.life_after(recovered),
-            unchanged=again.unchanged,
-            survivors=tuple(dict.fromkeys((*survivors, *again.survivors))),
+            restarted=restarted.life_after(recovered),
+            after_restart=restarted.after_restart,
+            survivors=tuple(dict.fromkeys((*survivors, *restarted.survivors))),
         )
 
-    def _run_again(self) -> Again:
+    def _run_again(self) -> RestartResult:
         rig = self._rig
         number = rig.start()
         self._must_be_quiet(number, "started again")
         ended = number not in rig.alive
         rig.save()
-        unchanged = rig.last_image if ended else rig.image(f"{number}-unchanged")
+        after_restart = rig.last_image if ended else rig.image(f"{number}-unchanged")
         fresh = rig.workload.fresh
         rig.offer(fresh)
         if ended:
@@ -145,7 +149,7 @@ class Gathering:
         if not ended:
             rig.kill(number)
         rig.save()
-        return Again(rig.lives[-1], unchanged, rig.survivors())
+        return RestartResult(rig.incarnations[-1], after_restart, rig.survivors())
 
     def _must_be_quiet(self, number: int, when: str) -> None:
         halt = self._rig.run_until_quiet(number)

@@ -23,12 +23,12 @@ from harness.model.image import Image
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harness.model.oracle import Life
+    from harness.model.oracle import EndedIncarnation
 
-Standing: TypeAlias = tuple[str, int, int, str]
+StateKey: TypeAlias = tuple[str, int, int, str]
 """Scenario, seed, number of the incarnation that is to be started, digest of what is durable."""
 
-Start: TypeAlias = tuple[str, int, str]
+PrefixKey: TypeAlias = tuple[str, int, str]
 """Scenario, seed, and the strikes of what has ended, as the text of a schedule."""
 
 K = TypeVar("K")
@@ -38,7 +38,7 @@ _KEPT = 64
 _KEPT_BEGINNINGS = 8
 
 
-class Kept(Generic[K, V]):
+class BoundedCache(Generic[K, V]):
     """Values with directories of their own; the least used are forgotten.
 
     Args:
@@ -84,7 +84,7 @@ class Kept(Generic[K, V]):
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RestartResult:
     """What came of the second restart.
 
     Attributes:
@@ -93,23 +93,23 @@ class Again:
         survivors: Processes that were left when it was dead.
     """
 
-    life: Life
-    unchanged: Image
+    life: EndedIncarnation
+    after_restart: Image
     survivors: tuple[str, ...]
 
-    def life_after(self, recovered: Life) -> Life:
+    def life_after(self, recovered: EndedIncarnation) -> EndedIncarnation:
         """Return the last incarnation as it follows on a recovery.
 
         It began where that one ended, unless the worker ended by itself in between.
         """
-        if self.life.before.path == self.unchanged.path:
+        if self.life.before.path == self.after_restart.path:
             return self.life
         return replace(self.life, before=recovered.after)
 
-    def moved_to(self, home: Path) -> Again:
+    def moved_to(self, home: Path) -> RestartResult:
         """Return the same with the images, which nobody else may use, moved to a directory."""
         moved: dict[Path, Image] = {}
-        for image in (self.unchanged, self.life.after):
+        for image in (self.after_restart, self.life.after):
             if image.path not in moved:
                 target = home / image.path.name
                 image.path.rename(target)
@@ -118,7 +118,7 @@ class Again:
         return replace(
             self,
             life=replace(self.life, before=before, after=moved[self.life.after.path]),
-            unchanged=moved[self.unchanged.path],
+            after_restart=moved[self.after_restart.path],
         )
 
 
@@ -132,9 +132,9 @@ class Recovery:
         settled: The state in which it left the worker.
     """
 
-    life: Life
+    life: EndedIncarnation
     survivors: tuple[str, ...]
-    settled: Standing
+    settled: StateKey
 
     def copied_to(self, home: Path) -> Recovery:
         """Return the same with its image copied to a directory."""
@@ -142,32 +142,34 @@ class Recovery:
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class PrefixSnapshot:
     """An experiment between two incarnations, to go on from more than once.
 
     Attributes:
-        lives: The incarnations that have ended.
+        incarnations: The incarnations that have ended.
         home: Directory with ``worker/`` and ``world/`` as they were, modes and times included.
     """
 
-    lives: tuple[Life, ...]
+    incarnations: tuple[EndedIncarnation, ...]
     home: Path
 
     @classmethod
-    def of(cls, lives: tuple[Life, ...], worker_dir: Path, home: Path) -> Beginning:
+    def of(
+        cls, incarnations: tuple[EndedIncarnation, ...], worker_dir: Path, home: Path
+    ) -> PrefixSnapshot:
         """Make a beginning of what has happened so far.
 
         Args:
-            lives: The incarnations that have ended, the image of the last one taken.
+            incarnations: The incarnations that have ended, the image of the last one taken.
             worker_dir: The worker's directory; `can_go_on_from` has looked at it.
             home: Where to keep it all.
         """
         shutil.copytree(worker_dir, home / "worker", symlinks=True)
         # The world's image is made such that its services go on from it.
-        copy_files(lives[-1].after.world_dir, home / "world")
+        copy_files(incarnations[-1].after.world_dir, home / "world")
         images = home / "images"
         images.mkdir()
-        copies = {life.after.path: _copied(life.after, images) for life in lives}
+        copies = {life.after.path: _copied(life.after, images) for life in incarnations}
         return cls(
             tuple(
                 replace(
@@ -175,7 +177,7 @@ class Beginning:
                     before=copies.get(life.before.path, life.before),
                     after=copies[life.after.path],
                 )
-                for life in lives
+                for life in incarnations
             ),
             home,
         )
@@ -191,7 +193,7 @@ class Beginning:
         shutil.copytree(self.home / "world", world_dir, symlinks=True, dirs_exist_ok=True)
 
 
-class Known:
+class StateCache:
     """Everything that is known.
 
     Args:
@@ -200,9 +202,11 @@ class Known:
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir()
-        self.beginnings: Kept[Start, Beginning] = Kept(directory / "beginnings", _KEPT_BEGINNINGS)
-        self.recoveries: Kept[Standing, Recovery] = Kept(directory / "recoveries")
-        self.restarts: Kept[Standing, Again] = Kept(directory / "restarts")
+        self.beginnings: BoundedCache[PrefixKey, PrefixSnapshot] = BoundedCache(
+            directory / "beginnings", _KEPT_BEGINNINGS
+        )
+        self.recoveries: BoundedCache[StateKey, Recovery] = BoundedCache(directory / "recoveries")
+        self.restarts: BoundedCache[StateKey, RestartResult] = BoundedCache(directory / "restarts")
 
 
 def can_go_on_from(directory: Path) -> bool:

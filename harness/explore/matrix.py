@@ -14,14 +14,14 @@ from harness.model.events import ExperimentFinished, Planned, RunFinished, RunSt
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL
 from harness.moments.catalogue import scan
-from harness.record.outcome import Outcome, join_groups
+from harness.record.outcome import ScenarioOutcome, join_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from harness.explore.executor import Executor
     from harness.explore.tiers import Rounds
-    from harness.model.events import Listener
+    from harness.model.events import EventHandler
     from harness.model.result import ExperimentResult
     from harness.model.schedule import Schedule
     from harness.moments.catalogue import Catalogue
@@ -46,14 +46,14 @@ def check_schedule(schedule: Schedule, scenarios: Iterable[Scenario]) -> None:
 def run_matrix(
     scenarios: Sequence[Scenario],
     executor: Executor,
-    tell: Listener,
+    emit: EventHandler,
     *,
     tier: str = "smoke",
     at: Schedule | Mapping[str, Schedule] | None = None,
     seed: int = 0,
     lanes: int = 0,
     groups: Mapping[str, frozenset[str]] | None = None,
-) -> tuple[Outcome, ...]:
+) -> tuple[ScenarioOutcome, ...]:
     """Run scenarios.
 
     Known-bad workers are there to be caught, which the smallest tier must do: scenarios pinned
@@ -86,14 +86,14 @@ def run_matrix(
             check_schedule(chosen[scenario.name], [scenario])
     catalogues = [_catalogue(scenario) for scenario in scenarios]
     began = time.monotonic()
-    tell(RunStarted(tuple(s.name for s in scenarios), "" if chosen else tier, seed, lanes))
+    emit(RunStarted(tuple(s.name for s in scenarios), "" if chosen else tier, seed, lanes))
     executor.prepare(scenarios)
     plans = [_plan(scenario, tier, chosen.get(scenario.name), seed) for scenario in scenarios]
-    results = _run_plans(scenarios, plans, executor, tell, seed=seed, digests=tier != "smoke")
-    tell(RunFinished(time.monotonic() - began))
+    results = _run_plans(scenarios, plans, executor, emit, seed=seed, digests=tier != "smoke")
+    emit(RunFinished(time.monotonic() - began))
     return join_groups(
         tuple(
-            Outcome(
+            ScenarioOutcome(
                 scenario,
                 catalogue,
                 _judged_by_control(done),
@@ -134,7 +134,7 @@ def _run_plans(
     scenarios: Sequence[Scenario],
     plans: list[Rounds],
     executor: Executor,
-    tell: Listener,
+    emit: EventHandler,
     *,
     seed: int,
     digests: bool,
@@ -149,11 +149,11 @@ def _run_plans(
             for number, schedules in rounds.items()
             for schedule in schedules
         ]
-        tell(Planned(len(jobs)))
+        emit(Planned(len(jobs)))
         done: list[ExperimentResult | None] = [None] * len(jobs)
         for index, result in executor.run([job for _, job in jobs]):
             done[index] = result
-            tell(ExperimentFinished(result))
+            emit(ExperimentFinished(result))
         by_plan: dict[int, list[ExperimentResult]] = {number: [] for number in rounds}
         for (number, _), finished in zip(jobs, done, strict=True):
             if finished is not None:

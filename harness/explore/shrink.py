@@ -106,7 +106,7 @@ class Shrinker:
         return {
             result.fingerprint: self._shrink(result)
             for result in given
-            if result.verdict is Verdict.BROKEN and len(result.schedule.lives) > 1
+            if result.verdict is Verdict.BROKEN and len(result.schedule.incarnations) > 1
         }
 
     def _shrink(self, broken: ExperimentResult) -> Minimal:
@@ -114,10 +114,10 @@ class Shrinker:
         tried: list[Tried] = []
         runs = 0
         again = True
-        while again and len(best.lives) > 1:
+        while again and len(best.incarnations) > 1:
             again = False
-            for index in range(len(best.lives)):
-                shorter = Schedule(best.lives[:index] + best.lives[index + 1 :])
+            for index in range(len(best.incarnations)):
+                shorter = Schedule(best.incarnations[:index] + best.incarnations[index + 1 :])
                 result = self.known.get((broken.scenario, shorter, broken.seed))
                 if result is None:
                     if runs >= RUNS_EACH or self.left <= 0:

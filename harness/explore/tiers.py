@@ -36,7 +36,7 @@ def smoke(wanted: Wanted, _seed: int) -> Rounds:
     (control,) = yield [CONTROL]
     if control.verdict is not Verdict.HELD:
         return ()
-    hits = [hit.label for hit in control.lives[0].hits if wanted(hit.label)]
+    hits = [hit.label for hit in control.incarnations[0].hits if wanted(hit.label)]
     labels = dict.fromkeys(hits)
     frontier = yield [CONTROL.then(Moment(label)) for label in labels]
     yield from _labels_of_recovery(frontier, set(labels), wanted)
@@ -93,12 +93,12 @@ def _full(
     (control,) = yield [CONTROL]
     if control.verdict is not Verdict.HELD:
         return [], ()
-    hits = [hit for hit in control.lives[0].hits if wanted(hit.label)]
+    hits = [hit for hit in control.incarnations[0].hits if wanted(hit.label)]
     singles = yield [CONTROL.then(moment_of(hit)) for hit in hits]
     by_image: dict[str, ExperimentResult] = {}
     for result in singles:
-        if len(result.lives) > 1:
-            by_image.setdefault(result.lives[0].image, result)
+        if len(result.incarnations) > 1:
+            by_image.setdefault(result.incarnations[0].image, result)
     doubles = yield [
         result.schedule.then(moment_of(hit))
         for result in by_image.values()
@@ -108,7 +108,7 @@ def _full(
     seen = {hit.label for hit in hits}
     seen |= {moment.label for result in doubles for moment in result.schedule.moments}
     yield from _labels_of_recovery(doubles, seen, wanted)
-    crashes = sum(len(result.lives) > 1 for result in singles)
+    crashes = sum(len(result.incarnations) > 1 for result in singles)
     bound = f"explored the recovery of {len(by_image)} states that {crashes} crashes left"
     return doubles, (bound,)
 
@@ -140,7 +140,7 @@ def moment_of(hit: Hit) -> Moment:
 
 def recovery_hits(result: ExperimentResult) -> tuple[Hit, ...]:
     """Return what the incarnation after the last struck one reached, if there was one."""
-    struck = len(result.schedule.lives)
-    if len(result.fired) < struck or len(result.lives) <= struck:
+    struck = len(result.schedule.incarnations)
+    if len(result.fired) < struck or len(result.incarnations) <= struck:
         return ()
-    return result.lives[struck].hits
+    return result.incarnations[struck].hits

@@ -61,4 +61,4 @@ class RunFinished:
 
 
 Event: TypeAlias = RunStarted | Planned | ExperimentFinished | RunFinished
-Listener: TypeAlias = Callable[[Event], None]
+EventHandler: TypeAlias = Callable[[Event], None]

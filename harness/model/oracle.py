@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness.model.workload import Workload
 
 
-class Answer(Enum):
+class OracleStatus(Enum):
     """What an oracle found."""
 
     HOLDS = "holds"
@@ -32,14 +32,14 @@ class Finding:
             in every run with the same seed.
     """
 
-    answer: Answer
+    answer: OracleStatus
     evidence: tuple[str, ...] = ()
 
 
 def broken_if(evidence: Iterable[str]) -> Finding:
     """Return *broken* with this evidence, or *holds* when there is none."""
     facts = tuple(evidence)
-    return Finding(Answer.BROKEN if facts else Answer.HOLDS, facts)
+    return Finding(OracleStatus.BROKEN if facts else OracleStatus.HOLDS, facts)
 
 
 def first_seen(facts: Iterable[tuple[str, str]]) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ def first_seen(facts: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class EndedIncarnation:
     """One incarnation of an experiment, as its supervisor saw it.
 
     Attributes:
@@ -91,10 +91,10 @@ class Evidence:
     """
 
     workload: Workload
-    struck: tuple[Life, ...]
-    recovered: Life
-    again: Life
-    unchanged: Image
+    struck: tuple[EndedIncarnation, ...]
+    recovered: EndedIncarnation
+    restarted: EndedIncarnation
+    after_restart: Image
     survivors: tuple[str, ...]
 
     @property
@@ -105,12 +105,12 @@ class Evidence:
     @property
     def final(self) -> Image:
         """What was durable at the very end."""
-        return self.again.after
+        return self.restarted.after
 
     @property
-    def lives(self) -> tuple[Life, ...]:
+    def incarnations(self) -> tuple[EndedIncarnation, ...]:
         """Every incarnation, in order."""
-        return (*self.struck, self.recovered, self.again)
+        return (*self.struck, self.recovered, self.restarted)
 
     @property
     def images(self) -> tuple[tuple[str, Image], ...]:
@@ -118,7 +118,7 @@ class Evidence:
         return (
             *((f"after incarnation {life.number}", life.after) for life in self.struck),
             ("at rest", self.settled),
-            ("after a second restart", self.unchanged),
+            ("after a second restart", self.after_restart),
             ("at the end", self.final),
         )
 

@@ -58,7 +58,7 @@ class Fired:
 
 
 @dataclass(frozen=True, slots=True)
-class LifeTrace:
+class IncarnationTrace:
     """What is kept of one incarnation.
 
     Attributes:
@@ -97,7 +97,7 @@ class ExperimentResult:
         violations: For `BROKEN`: what was found, by which oracle.
         fired: Every fault that is proved to have happened, in order.
         note: For verdicts other than `HELD` and `BROKEN`: what happened, for the reader.
-        lives: What each incarnation did.
+        incarnations: What each incarnation did.
         survivors: Processes that were left when every incarnation was dead.
         seconds: How long it took, in seconds; no part of what came out.
     """
@@ -109,7 +109,7 @@ class ExperimentResult:
     violations: tuple[Violation, ...] = ()
     fired: tuple[Fired, ...] = ()
     note: str = ""
-    lives: tuple[LifeTrace, ...] = ()
+    incarnations: tuple[IncarnationTrace, ...] = ()
     survivors: tuple[str, ...] = ()
     seconds: float = field(default=0.0, compare=False)
 

@@ -94,29 +94,29 @@ class Schedule:
     """The strikes of an experiment.
 
     Attributes:
-        lives: The strikes of each incarnation, in order; an empty schedule is the control leg.
+        incarnations: The strikes of each incarnation, in order; an empty schedule is the control leg.
 
     Raises:
         UsageError: An incarnation has no strike, so that the text could not show it.
     """
 
-    lives: tuple[tuple[Strike, ...], ...] = ()
+    incarnations: tuple[tuple[Strike, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        if not all(self.lives):
+        if not all(self.incarnations):
             raise UsageError("an incarnation without a strike cannot be part of a schedule")
 
     def __str__(self) -> str:
-        return " / ".join(", ".join(map(str, strikes)) for strikes in self.lives)
+        return " / ".join(", ".join(map(str, strikes)) for strikes in self.incarnations)
 
     def then(self, moment: Moment, fault: str = "kill") -> Schedule:
         """Return this schedule with one more incarnation, struck at a moment."""
-        return Schedule((*self.lives, (Strike(moment, fault),)))
+        return Schedule((*self.incarnations, (Strike(moment, fault),)))
 
     @property
     def moments(self) -> tuple[Moment, ...]:
         """Every moment, in order."""
-        return tuple(strike.moment for strikes in self.lives for strike in strikes)
+        return tuple(strike.moment for strikes in self.incarnations for strike in strikes)
 
 
 CONTROL = Schedule()
@@ -144,12 +144,12 @@ class _Reader:
         self._at = 0
 
     def schedule(self) -> Schedule:
-        lives = [self._life()]
+        incarnations = [self._life()]
         while self._took("/"):
-            lives.append(self._life())
+            incarnations.append(self._life())
         if self._at < len(self._text):
             raise self._wrong("'/' , ',' or the end")
-        return Schedule(tuple(lives))
+        return Schedule(tuple(incarnations))
 
     def _life(self) -> tuple[Strike, ...]:
         strikes = [self._strike()]

@@ -25,7 +25,7 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopOrder:
     """One order to stop.
 
     Attributes:
@@ -68,7 +68,7 @@ class Armed:
             goes on, so a supervisor can change them while the process stands still.
     """
 
-    def __init__(self, trace: str, stops: Sequence[Stop], orders: str) -> None:
+    def __init__(self, trace: str, stops: Sequence[StopOrder], orders: str) -> None:
         self._orders = orders
         self._lock = _thread.allocate_lock()
         self._hits: dict[tuple[str, str, str], int] = {}
@@ -81,14 +81,14 @@ class Armed:
 
         Args:
             orders: Path of a JSON file ``{"trace": PATH, "stops": [...]}``. A stop is an object
-                with the fields of `Stop`.
+                with the fields of `StopOrder`.
         """
         first = _read(orders)
         return cls(first["trace"], _stops(first), orders)
 
-    def _obey(self, stops: Sequence[Stop]) -> None:
+    def _obey(self, stops: Sequence[StopOrder]) -> None:
         self._every = any(stop.label == "*" for stop in stops)
-        self._stops: dict[str, list[Stop]] = {}
+        self._stops: dict[str, list[StopOrder]] = {}
         for stop in stops:
             self._stops.setdefault(stop.label, []).append(stop)
 
@@ -121,13 +121,13 @@ class Armed:
         return hits
 
     @staticmethod
-    def _meets(stop: Stop, texts: dict[str, str], hits: dict[str, int]) -> bool:
+    def _meets(stop: StopOrder, texts: dict[str, str], hits: dict[str, int]) -> bool:
         if stop.key and texts.get(stop.key) != stop.value:
             return False
         return stop.ordinal in (0, hits[stop.key])
 
 
-def write_orders(path: str, trace: str, stops: Sequence[Stop]) -> None:
+def write_orders(path: str, trace: str, stops: Sequence[StopOrder]) -> None:
     """Write an orders file.
 
     Args:
@@ -143,5 +143,5 @@ def _read(path: str) -> _Orders:
     return cast("_Orders", json.loads(Path(path).read_text(encoding="utf-8")))
 
 
-def _stops(orders: _Orders) -> list[Stop]:
-    return [Stop(**stop) for stop in orders["stops"]]
+def _stops(orders: _Orders) -> list[StopOrder]:
+    return [StopOrder(**stop) for stop in orders["stops"]]

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, cast
 
 from harness import points
 from harness.model.site import Site
-from harness.points.armed import Armed, Stop
+from harness.points.armed import Armed, StopOrder
 from harness.processes.channel import Channel
 from harness.processes.heap import fill_holes
 from harness.processes.linux import adopt_orphans, begin_life, children, die_with_parent
@@ -231,7 +231,7 @@ def _live(
         output = os.open(f"{stem}.output.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        orders = [Stop(*stop) for stop in stops]
+        orders = [StopOrder(*stop) for stop in stops]
         points.arm(Armed(f"{stem}.trace.ndjson", orders, f"{stem}.orders.json").hit)
         gc.enable()
         worker(Site.from_plain(site))

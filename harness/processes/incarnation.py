@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.model.site import Site
-    from harness.points.armed import Stop
+    from harness.points.armed import StopOrder
     from harness.processes.supervisor import Supervisor
 
 
@@ -60,7 +60,7 @@ class Incarnation:
         self.has_run = False
         self._life = (scenario, site)
 
-    def resume(self, stops: Sequence[Stop]) -> None:
+    def resume(self, stops: Sequence[StopOrder]) -> None:
         """Let it run; where it is to stop next is settled before it goes on.
 
         The process is forked when it is let run for the first time: until then there is nothing

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.model.site import Site
-    from harness.points.armed import Stop
+    from harness.points.armed import StopOrder
     from harness.processes.channel import Plain
 
 _ANSWER_S = 30.0
@@ -89,7 +89,7 @@ class Supervisor:
         if wrong:
             raise HarnessError(cast("str", wrong))
 
-    def fork(self, scenario: str, site: Site, stem: str, stops: Sequence[Stop]) -> None:
+    def fork(self, scenario: str, site: Site, stem: str, stops: Sequence[StopOrder]) -> None:
         """Have an incarnation forked; does not wait until that has happened."""
         orders = [stop.plain for stop in stops]
         self._send(False, "fork", site.incarnation, scenario, site.plain, orders, stem)

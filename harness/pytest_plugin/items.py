@@ -116,7 +116,7 @@ class HarnessSession:
 
     def _work_out(self, scenario: Scenario) -> Plan:
         (outcome,) = run_matrix(
-            [scenario], self._ready(scenario), _tell_nobody, tier=self.tier, seed=self.seed
+            [scenario], self._ready(scenario), _ignore, tier=self.tier, seed=self.seed
         )
         oracle = scenario.pin.oracle
         caught = [str(r.schedule) for r in outcome.results if oracle in r.oracles]
@@ -226,7 +226,7 @@ def describe(result: ExperimentResult, file: Path) -> str:
     return "\n".join([*map(plain, lines), *note, plain(again)])
 
 
-def _tell_nobody(_event: object) -> None:
+def _ignore(_event: object) -> None:
     pass
 
 

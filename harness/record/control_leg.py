@@ -35,8 +35,8 @@ def control_row(
         recovered: What was durable when the failure had recovered, or None not to compare.
     """
     struck = len({fired.incarnation for fired in result.fired})
-    here = Counter(hit.label for life in result.lives[: struck + 1] for hit in life.hits)
-    there = Counter(hit.label for life in control.lives[:1] for hit in life.hits)
+    here = Counter(hit.label for life in result.incarnations[: struck + 1] for hit in life.hits)
+    there = Counter(hit.label for life in control.incarnations[:1] for hit in life.hits)
     row: ControlRow = {
         "verdict": control.verdict.value,
         "note": control.note[:_MESSAGE_CHARS],
@@ -49,10 +49,10 @@ def control_row(
         "state": None,
     }
     if result.schedule != CONTROL:
-        first = replace(control, lives=control.lives[:1])
+        first = replace(control, incarnations=control.incarnations[:1])
         seen = read_seen(image / "world") if image.is_dir() else Seen()
         row["history"], row["history_left_out"] = history(
-            first, [seen] * len(first.lives), _ENTRIES
+            first, [seen] * len(first.incarnations), _ENTRIES
         )
         if recovered is not None and image.is_dir():
             row["state"] = state(1, "the control leg at rest", recovered, read_held(image))

@@ -207,7 +207,7 @@ class FailureRecord(TypedDict):
     violations: list[ViolationRow]
     promises: list[PromiseRow]
     strikes: list[StrikeRow]
-    lives: list[LifeRow]
+    incarnations: list[LifeRow]
     history: list[HistoryRow]
     history_left_out: int
     workload: WorkloadRow

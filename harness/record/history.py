@@ -9,7 +9,7 @@ from harness.record.world_view import told
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.model.result import ExperimentResult, LifeTrace
+    from harness.model.result import ExperimentResult, IncarnationTrace
     from harness.record.failure_schema import HistoryRow
     from harness.record.world_view import Seen
 
@@ -33,7 +33,7 @@ def history(
     moments = {str(fired.moment): fired.moment for fired in result.fired}
     rows: list[HistoryRow] = []
     facts = effects = 0
-    for life, then in zip(result.lives, seen, strict=True):
+    for life, then in zip(result.incarnations, seen, strict=True):
         rows.append(_row(life, "started", "started"))
         for hit in life.hits:
             hurt = any(
@@ -56,7 +56,7 @@ def history(
     return rows, left_out
 
 
-def _sighted(life: LifeTrace, then: Seen, facts: int, effects: int) -> Iterator[HistoryRow]:
+def _sighted(life: IncarnationTrace, then: Seen, facts: int, effects: int) -> Iterator[HistoryRow]:
     for fact in then.facts[facts:]:
         yield _row(life, "fact", told(fact))
     for effect in then.effects[effects:]:
@@ -64,7 +64,7 @@ def _sighted(life: LifeTrace, then: Seen, facts: int, effects: int) -> Iterator[
         yield _row(life, "effect", f"{effect.kind} {effect.key}{by}")
 
 
-def _row(life: LifeTrace, what: What, text: str) -> HistoryRow:
+def _row(life: IncarnationTrace, what: What, text: str) -> HistoryRow:
     return {
         "order": 0,
         "incarnation": life.number,

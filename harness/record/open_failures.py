@@ -17,10 +17,10 @@ from harness.record.failure_schema import read_failure_record
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.record.outcome import Outcome
+    from harness.record.outcome import ScenarioOutcome
 
 
-def keep_open(run: Path, outcomes: tuple[Outcome, ...]) -> None:
+def keep_open(run: Path, outcomes: tuple[ScenarioOutcome, ...]) -> None:
     """Bring the folder of open failures up to date with a run.
 
     Args:

@@ -53,7 +53,7 @@ class MomentTally:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ScenarioOutcome:
     """The experiments of a scenario.
 
     Attributes:
@@ -111,7 +111,7 @@ class Outcome:
         return any(
             hit.is_at(moment)
             for result in self.results
-            for life in result.lives
+            for life in result.incarnations
             for hit in life.hits
         )
 
@@ -119,7 +119,10 @@ class Outcome:
     def reached_labels(self) -> frozenset[str]:
         """Labels that any incarnation reached."""
         return frozenset(
-            hit.label for result in self.results for life in result.lives for hit in life.hits
+            hit.label
+            for result in self.results
+            for life in result.incarnations
+            for hit in life.hits
         )
 
     @cached_property
@@ -189,8 +192,8 @@ class Outcome:
 
 
 def join_groups(
-    outcomes: tuple[Outcome, ...], groups: Mapping[str, frozenset[str]]
-) -> tuple[Outcome, ...]:
+    outcomes: tuple[ScenarioOutcome, ...], groups: Mapping[str, frozenset[str]]
+) -> tuple[ScenarioOutcome, ...]:
     """Let every outcome know what the others of its scenario's group reached.
 
     Args:
@@ -216,7 +219,7 @@ def join_groups(
     )
 
 
-def exit_code(outcomes: tuple[Outcome, ...]) -> ExitCode:
+def exit_code(outcomes: tuple[ScenarioOutcome, ...]) -> ExitCode:
     """Return the exit code of a run: broken is stronger than inconclusive."""
     codes = {outcome.exit_code for outcome in outcomes}
     return min(codes - {ExitCode.AS_PINNED}, default=ExitCode.AS_PINNED)

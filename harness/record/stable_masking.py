@@ -16,7 +16,7 @@ _ROWS = re.compile("rows:[0-9a-f]{64}")
 _CUT = re.compile(r"… \([0-9]+ characters, sha256 [0-9a-f]+\)$")
 
 
-class Settled(Masking):
+class StableMasking(Masking):
     """Takes out the values of some keys of JSON, and the checksums that depend on them.
 
     Args:

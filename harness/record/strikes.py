@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from harness.model.result import ExperimentResult, Fired
     from harness.model.trace import Hit
     from harness.record.failure_schema import StrikeRow
-    from harness.record.outcome import Outcome
+    from harness.record.outcome import ScenarioOutcome
 
 _PASSED = 6
 
 
-def strike_row(fired: Fired, result: ExperimentResult, outcome: Outcome) -> StrikeRow:
+def strike_row(fired: Fired, result: ExperimentResult, outcome: ScenarioOutcome) -> StrikeRow:
     """Describe a strike.
 
     Args:
@@ -49,7 +49,7 @@ def strike_row(fired: Fired, result: ExperimentResult, outcome: Outcome) -> Stri
 
 def _before(fired: Fired, result: ExperimentResult) -> list[Hit]:
     """Return the hits of the incarnation up to the strike, which is the last of them."""
-    for life in result.lives:
+    for life in result.incarnations:
         if life.number == fired.incarnation:
             found = []
             for hit in life.hits:
@@ -60,7 +60,7 @@ def _before(fired: Fired, result: ExperimentResult) -> list[Hit]:
 
 
 def _next(fired: Fired, control: ExperimentResult, about: Mapping[str, str]) -> str:
-    for life in control.lives:
+    for life in control.incarnations:
         after = list(itertools.dropwhile(lambda hit: not hit.is_at(fired.moment), life.hits))[1:]
         if after:
             return _named(_of_subject(after, about)[0])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harness.model.canonical_json import Json
     from harness.model.result import ExperimentResult
     from harness.model.workload import Workload
-    from harness.oracles.mailbox.worker_state import Books
+    from harness.oracles.mailbox.worker_state import WorkerState
     from harness.record.failure_schema import (
         DecisionRow,
         EnvironmentRow,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         WorkloadRow,
     )
     from harness.record.masking import Masking
-    from harness.record.outcome import Outcome
+    from harness.record.outcome import ScenarioOutcome
 
 _OUTPUT_BYTES = 4_000
 _STATES = 12
@@ -40,7 +40,7 @@ _MESSAGE_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class FailureContext:
     """What the record of a failure says beside its result.
 
     Attributes:
@@ -61,7 +61,7 @@ class Circumstances:
 
 
 def failure_record(
-    result: ExperimentResult, outcome: Outcome, folder: Path, about: Circumstances
+    result: ExperimentResult, outcome: ScenarioOutcome, folder: Path, about: FailureContext
 ) -> FailureRecord:
     """Put the record together.
 
@@ -73,7 +73,7 @@ def failure_record(
     """
     scenario = outcome.scenario
     workload = scenario.workload(result.seed)
-    images = [folder / "images" / f"{life.number}-end" for life in result.lives]
+    images = [folder / "images" / f"{life.number}-end" for life in result.incarnations]
     seen = [read_seen(image / "world") for image in images]
     rows, left_out = history(result, seen)
     states, recovered = _states(result, images) if about.compared else ([], None)
@@ -94,7 +94,7 @@ def failure_record(
             for o in scenario.oracles
         ],
         "strikes": [strike_row(fired, result, outcome) for fired in result.fired],
-        "lives": _lives(result, folder / "control"),
+        "incarnations": _lives(result, folder / "control"),
         "history": rows,
         "history_left_out": left_out,
         "workload": _workload(workload),
@@ -122,7 +122,7 @@ def _lives(result: ExperimentResult, control_dir: Path) -> list[LifeRow]:
             "death": life.death,
             "output": _end_of(control_dir / f"{life.number}.output.txt"),
         }
-        for life in result.lives
+        for life in result.incarnations
     ]
 
 
@@ -142,7 +142,7 @@ def _workload(workload: Workload) -> WorkloadRow:
     }
 
 
-def _decisions(outcome: Outcome, images: list[Path]) -> list[DecisionRow]:
+def _decisions(outcome: ScenarioOutcome, images: list[Path]) -> list[DecisionRow]:
     """Read the decisions with the reader of books that an oracle of the scenario has."""
     readers = [
         reader
@@ -155,7 +155,7 @@ def _decisions(outcome: Outcome, images: list[Path]) -> list[DecisionRow]:
     known = 0
     for number, image in enumerate(images, start=1):
         with suppress(Exception):  # a reader that fails is the scenario's; there is nothing to show
-            made = cast("Books", readers[0](image / "worker")).decisions
+            made = cast("WorkerState", readers[0](image / "worker")).decisions
             found += [
                 {
                     "incarnation": number,
@@ -176,7 +176,7 @@ def _states(result: ExperimentResult, images: list[Path]) -> tuple[list[StateRow
     rows: list[StateRow] = []
     before = Held()
     recovered = None
-    for life, image in list(zip(result.lives, images, strict=True))[:_STATES]:
+    for life, image in list(zip(result.incarnations, images, strict=True))[:_STATES]:
         if not image.is_dir():
             continue
         now = read_held(image)
@@ -193,7 +193,7 @@ def _titles(result: ExperimentResult) -> dict[int, str]:
         struck.setdefault(fired.incarnation, []).append(str(fired.moment))
     titles: dict[int, str] = {}
     healing = 0
-    for life in result.lives:
+    for life in result.incarnations:
         if life.number in struck:
             titles[life.number] = f"at the strike, {', '.join(struck[life.number])}"
             continue

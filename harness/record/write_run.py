@@ -18,7 +18,7 @@ from harness.record.open_failures import keep_open
 from harness.record.outcome import exit_code
 from harness.record.pins import NO_PINS
 from harness.record.run_schema import RESULTS, SCHEMA
-from harness.record.write_failure import Circumstances, failure_record
+from harness.record.write_failure import FailureContext, failure_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from harness.model.canonical_json import Json
     from harness.model.result import ExperimentResult
     from harness.record.failure_schema import EnvironmentRow, MinimalRow
-    from harness.record.outcome import Outcome
+    from harness.record.outcome import ScenarioOutcome
     from harness.record.pins import KnownFailure, Pins
     from harness.record.run_schema import (
         ExperimentRow,
@@ -50,7 +50,7 @@ _TEXT_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class RunFacts:
+class RunMetadata:
     """What a run was asked, and how long it took.
 
     Attributes:
@@ -99,7 +99,9 @@ def new_run_dir(out: Path, started: datetime) -> Path:
     raise FileExistsError(f"{out / name}: a thousand runs in one second")
 
 
-def write_record(directory: Path, outcomes: tuple[Outcome, ...], facts: RunFacts) -> RunRecord:
+def write_record(
+    directory: Path, outcomes: tuple[ScenarioOutcome, ...], facts: RunMetadata
+) -> RunRecord:
     """Write ``results.json`` and the failures, and point ``latest`` at the run.
 
     Args:
@@ -132,8 +134,8 @@ def write_record(directory: Path, outcomes: tuple[Outcome, ...], facts: RunFacts
 def _write_failure(
     directory: Path,
     result: ExperimentResult,
-    outcome: Outcome,
-    facts: RunFacts,
+    outcome: ScenarioOutcome,
+    facts: RunMetadata,
     masking: Masking,
     *,
     compared: bool,
@@ -142,7 +144,7 @@ def _write_failure(
     folder.mkdir(parents=True, exist_ok=True)
     minimal = facts.minimal.get(result.fingerprint) or alone(result)
     control = control_image(directory / FAILURES, result.scenario)
-    about = Circumstances(
+    about = FailureContext(
         facts.scenarios_from, minimal, facts.environment, masking, control, compared
     )
     record = failure_record(result, outcome, folder, about)
@@ -157,7 +159,7 @@ def alone(result: ExperimentResult) -> MinimalRow:
 
 
 def as_json(
-    outcomes: tuple[Outcome, ...], facts: RunFacts, masking: Masking, previous: str = ""
+    outcomes: tuple[ScenarioOutcome, ...], facts: RunMetadata, masking: Masking, previous: str = ""
 ) -> RunRecord:
     """Return the record; everything that differs between two equal runs is in ``timing``.
 
@@ -184,7 +186,7 @@ def as_json(
     }
 
 
-def _timing(outcomes: tuple[Outcome, ...], facts: RunFacts, previous: str) -> TimingRow:
+def _timing(outcomes: tuple[ScenarioOutcome, ...], facts: RunMetadata, previous: str) -> TimingRow:
     results = [result for outcome in outcomes for result in outcome.results]
     slowest = sorted(results, key=lambda result: -result.seconds)[:_SLOWEST]
     return {
@@ -198,7 +200,7 @@ def _timing(outcomes: tuple[Outcome, ...], facts: RunFacts, previous: str) -> Ti
     }
 
 
-def totals(outcomes: tuple[Outcome, ...]) -> dict[str, int]:
+def totals(outcomes: tuple[ScenarioOutcome, ...]) -> dict[str, int]:
     """Return the counts of a run."""
     verdicts = Counter(r.verdict for outcome in outcomes for r in outcome.results)
     moments = [tally for outcome in outcomes for tally in outcome.moments]
@@ -214,7 +216,7 @@ def totals(outcomes: tuple[Outcome, ...]) -> dict[str, int]:
     }
 
 
-def _scenario(outcome: Outcome, masking: Masking) -> ScenarioRow:
+def _scenario(outcome: ScenarioOutcome, masking: Masking) -> ScenarioRow:
     return {
         "name": outcome.scenario.name,
         "pin": str(outcome.scenario.pin),
@@ -228,7 +230,7 @@ def _scenario(outcome: Outcome, masking: Masking) -> ScenarioRow:
     }
 
 
-def _moments(outcome: Outcome) -> list[MomentRow]:
+def _moments(outcome: ScenarioOutcome) -> list[MomentRow]:
     return [
         {
             "scenario": outcome.scenario.name,
@@ -271,7 +273,7 @@ def _experiment(
     }
 
 
-def _pin(pin: KnownFailure, outcomes: tuple[Outcome, ...]) -> PinRow:
+def _pin(pin: KnownFailure, outcomes: tuple[ScenarioOutcome, ...]) -> PinRow:
     results = [result for outcome in outcomes for result in outcome.results]
     broken = any(pin.knows(result) for result in results)
     fixed = any(pin in outcome.fixed_pins for outcome in outcomes)

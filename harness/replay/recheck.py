@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harness.experiment.run_schedule import judge
 from harness.model.errors import UsageError
 from harness.model.image import Image
-from harness.model.oracle import Evidence, Life
+from harness.model.oracle import EndedIncarnation, Evidence
 from harness.model.trace import Death, Hit
 from harness.record.failure_schema import read_failure_record
 
@@ -53,29 +53,29 @@ def evidence_of(folder: Path, scenario: Scenario) -> Evidence:
     if record["history_left_out"]:
         raise UsageError(f"{folder}: its history is not whole, so it cannot be judged again")
     images = folder / "images"
-    lives = _lives(record, images)
+    incarnations = _lives(record, images)
     struck = len({strike["incarnation"] for strike in record["strikes"]})
-    if len(lives) < struck + 2:
-        raise UsageError(f"{folder} has {len(lives)} incarnations and {struck} strikes; not judged")
-    unchanged = Image(images / f"{lives[struck + 1].number}-unchanged")
-    if not unchanged.path.is_dir():
+    if len(incarnations) < struck + 2:
+        raise UsageError(f"{folder} has {len(incarnations)} incarnations and {struck} strikes; not judged")
+    after_restart = Image(images / f"{incarnations[struck + 1].number}-unchanged")
+    if not after_restart.path.is_dir():
         # A worker that ends by itself is at rest when it has ended; only its next life sees the
         # fresh command.
-        unchanged = lives[struck + 1].after
+        after_restart = incarnations[struck + 1].after
     return Evidence(
         workload=scenario.workload(record["seed"]),
-        struck=tuple(lives[:struck]),
-        recovered=lives[struck],
-        again=lives[-1],
-        unchanged=unchanged,
+        struck=tuple(incarnations[:struck]),
+        recovered=incarnations[struck],
+        restarted=incarnations[-1],
+        after_restart=after_restart,
         survivors=tuple(record["survivors"]),
     )
 
 
-def _lives(record: FailureRecord, images: Path) -> list[Life]:
+def _lives(record: FailureRecord, images: Path) -> list[EndedIncarnation]:
     before = Image(images / "0-start")
-    lives = []
-    for row in record["lives"]:
+    incarnations = []
+    for row in record["incarnations"]:
         number = row["number"]
         after = Image(images / f"{number}-end")
         if not after.worker_dir.is_dir():
@@ -85,9 +85,9 @@ def _lives(record: FailureRecord, images: Path) -> list[Life]:
             for entry in record["history"]
             if entry["incarnation"] == number and entry["what"] in ("point", "struck")
         )
-        lives.append(Life(number, hits, _death(row["death"]), before, after))
+        incarnations.append(EndedIncarnation(number, hits, _death(row["death"]), before, after))
         before = after
-    return lives
+    return incarnations
 
 
 def _death(text: str) -> Death:

@@ -58,7 +58,7 @@ def open_shell(failure: Failure, scenario: Scenario, folder: Path, root: Path) -
     Raises:
         UsageError: The crash image is not there.
     """
-    number = max(1, len(failure.schedule.lives))
+    number = max(1, len(failure.schedule.incarnations))
     image = folder / "images" / f"{number}-end"
     if not image.is_dir():
         raise UsageError(f"no crash image at {image}")

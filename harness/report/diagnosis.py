@@ -35,7 +35,7 @@ def why(record: FailureRecord) -> tuple[tuple[str, str], ...]:
     if not strikes:
         return (("Without a strike", "it breaks in the control leg, so no crash is needed"),)
     last = strikes[-1]["incarnation"]
-    later = range(last + 1, len(record["lives"]) + 1)
+    later = range(last + 1, len(record["incarnations"]) + 1)
     subjects = _subjects(record)
     names = frozenset({*subjects, *_attempts_of(record, subjects)})
     about = " and ".join(subjects) or "it"
@@ -108,9 +108,9 @@ def _on_disk(record: FailureRecord, incarnation: int, names: Collection[str], ab
     return ""
 
 
-def _decided(record: FailureRecord, lives: Collection[int], names: Collection[str]) -> str:
+def _decided(record: FailureRecord, incarnations: Collection[int], names: Collection[str]) -> str:
     for row in record["decisions"]:
-        if row["incarnation"] in lives and row["attempt_id"] in names:
+        if row["incarnation"] in incarnations and row["attempt_id"] in names:
             return f"{row['decision']}, because {row['reason']}"[:_CHARS]
     return ""
 
@@ -132,13 +132,17 @@ def _only_in_control(record: FailureRecord, names: Collection[str], about: str) 
 
 
 def _seen(
-    record: FailureRecord, names: Collection[str], lives: Collection[int], *, first: bool = False
+    record: FailureRecord,
+    names: Collection[str],
+    incarnations: Collection[int],
+    *,
+    first: bool = False,
 ) -> list[str]:
     rows = [
         row
         for row in record["history"]
         if row["lane"] == "world"
-        and row["incarnation"] in lives
+        and row["incarnation"] in incarnations
         and _mentions((row["text"],), names)
     ]
     # Effects are what a promise is about more often than messages.

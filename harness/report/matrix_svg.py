@@ -105,7 +105,7 @@ def _aim(schedule: str) -> tuple[str, bool]:
         parsed = parse(schedule)
     except UsageError:  # of a version with more faults
         return schedule, False
-    return parsed.moments[-1].label, len(parsed.lives) > 1
+    return parsed.moments[-1].label, len(parsed.incarnations) > 1
 
 
 def _label(moment: str) -> str:

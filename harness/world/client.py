@@ -16,13 +16,13 @@ from harness.processes.pickling import portable
 from harness.world.host import serve
 from harness.world.messages import (
     SOCKET_NAME,
-    CloseStage,
+    CloseServices,
     Done,
     Failed,
     Offer,
     Open,
+    Shutdown,
     Snapshot,
-    Stop,
 )
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class World:
         Raises:
             HarnessError: No stage is open, or the world itself failed while it was.
         """
-        self._call(CloseStage())
+        self._call(CloseServices())
 
     def stop(self) -> None:
         """Close what is open and end the process; does nothing the second time.
@@ -181,7 +181,7 @@ class World:
         if self._ended:
             return
         try:
-            self._call(Stop())
+            self._call(Shutdown())
         finally:
             self._end()
 

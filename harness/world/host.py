@@ -12,19 +12,19 @@ from harness.processes.linux import die_with_parent
 from harness.processes.pickling import portable
 from harness.world.messages import (
     Call,
-    CloseStage,
+    CloseServices,
     Done,
     Failed,
     Offer,
     Open,
+    Shutdown,
     Snapshot,
-    Stop,
 )
-from harness.world.shared_resources import Lasting
-from harness.world.stage import RunningStage
+from harness.world.shared_resources import SharedResources
+from harness.world.stage import RunningServices
 
 if TYPE_CHECKING:
-    from harness.world.messages import Answer, Pipe
+    from harness.world.messages import Pipe, Reply
 
 _LAST_CLOSING_S = 5.0
 
@@ -50,8 +50,8 @@ class _Host:
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
         self._calls: asyncio.Queue[Call | Failed] = asyncio.Queue()
-        self._running: RunningStage | None = None
-        self._lasting = Lasting()
+        self._running: RunningServices | None = None
+        self._lasting = SharedResources()
         self._gone = False
 
     async def run(self) -> None:
@@ -64,7 +64,7 @@ class _Host:
             while not stopped:
                 call = await self._calls.get()
                 self._answer(call if isinstance(call, Failed) else await self._do(call))
-                stopped = isinstance(call, Stop)
+                stopped = isinstance(call, Shutdown)
         finally:
             loop.remove_reader(self._pipe.fileno())
 
@@ -74,11 +74,11 @@ class _Host:
         except (EOFError, OSError):
             self._gone = True
             asyncio.get_running_loop().remove_reader(self._pipe.fileno())
-            self._calls.put_nowait(Stop())
+            self._calls.put_nowait(Shutdown())
         except Exception as error:  # noqa: BLE001 - unpickling runs whatever the services import
             self._calls.put_nowait(Failed(f"the world cannot read the call: {_text(error)}"))
 
-    def _answer(self, answer: Answer) -> None:
+    def _answer(self, answer: Reply) -> None:
         if self._gone:
             return
         try:
@@ -86,7 +86,7 @@ class _Host:
         except OSError:
             self._gone = True  # The owner is gone, and the end of the pipe says so next.
 
-    async def _do(self, call: Call) -> Answer:
+    async def _do(self, call: Call) -> Reply:
         try:
             return Done(await self._perform(call))
         except HarnessError as error:
@@ -99,15 +99,15 @@ class _Host:
             case Open():
                 if self._running is not None:
                     raise HarnessError("the world is open already; close its stage first")
-                self._running = await RunningStage.open(call, self._lasting)
+                self._running = await RunningServices.open(call, self._lasting)
                 return self._running.endpoint
             case Offer(command):
                 await self._required().offer(command)
             case Snapshot(destination):
                 await self._required().snapshot(destination)
-            case CloseStage():
+            case CloseServices():
                 await self._close(self._required())
-            case Stop():
+            case Shutdown():
                 async with asyncio.timeout(_LAST_CLOSING_S):
                     try:
                         if self._running is not None:
@@ -116,12 +116,12 @@ class _Host:
                         await self._lasting.close()
         return ""
 
-    def _required(self) -> RunningStage:
+    def _required(self) -> RunningServices:
         if self._running is None:
             raise HarnessError("the world has no open stage")
         return self._running
 
-    async def _close(self, running: RunningStage) -> None:
+    async def _close(self, running: RunningServices) -> None:
         self._running = None
         await running.close()
         if bugs := running.guard.bugs():

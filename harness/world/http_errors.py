@@ -22,7 +22,7 @@ _CATCH_UP_S = 0.05
 """Longest wait for requests that have arrived, in seconds."""
 
 
-class Guard:
+class ErrorMiddleware:
     """The outermost layer of one stage's HTTP application.
 
     An exception that no service meant is answered with ``internal`` and remembered, so that the

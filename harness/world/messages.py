@@ -63,16 +63,16 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class CloseStage:
+class CloseServices:
     """Close the services; their directory stays."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class Shutdown:
     """Close what is open and end the process."""
 
 
-Call = Open | Offer | Snapshot | CloseStage | Stop
+Call = Open | Offer | Snapshot | CloseServices | Shutdown
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,4 +95,4 @@ class Failed:
     usage: bool = False
 
 
-Answer = Done | Failed
+Reply = Done | Failed

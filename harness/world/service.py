@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from harness.world.shared_resources import Lasting
+from harness.world.shared_resources import SharedResources
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class ServiceContext:
     """Where a service plays, for one experiment.
 
     Attributes:
@@ -35,7 +35,7 @@ class Stage:
     workload: Workload
     ledger: EffectLedger
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    lasting: Lasting = field(default_factory=Lasting)
+    lasting: SharedResources = field(default_factory=SharedResources)
 
 
 class Service(Protocol):
@@ -49,7 +49,7 @@ class Service(Protocol):
     is a bug of the world: the host answers 500 and reports it to the owner.
     """
 
-    async def open(self, stage: Stage, routes: web.UrlDispatcher) -> None:
+    async def open(self, stage: ServiceContext, routes: web.UrlDispatcher) -> None:
         """Prepare durable state, offer the workload's commands, and add the HTTP routes.
 
         The world's directory may be a copy of an earlier one: the service goes on from there, and
@@ -74,5 +74,5 @@ class KeepsStateElsewhere(Protocol):
     async def snapshot(self, destination: Path) -> None:
         """Add that state to a copy of the directory, such that `Service.open` goes on from there.
 
-        The host holds `Stage.writing` meanwhile.
+        The host holds `ServiceContext.writing` meanwhile.
         """

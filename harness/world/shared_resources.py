@@ -19,7 +19,7 @@ class Closable(Protocol):
 T = TypeVar("T", bound=Closable)
 
 
-class Lasting:
+class SharedResources:
     """Keeps what is too slow to make for every experiment, for example connections."""
 
     def __init__(self) -> None:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from harness.world.http_errors import Guard
+from harness.world.http_errors import ErrorMiddleware
 from harness.world.http_fields import MAX_BODY_BYTES
 from harness.world.ledger import EffectLedger
 from harness.world.messages import SOCKET_NAME
-from harness.world.service import KeepsStateElsewhere, Stage
+from harness.world.service import KeepsStateElsewhere, ServiceContext
 from harness.world.snapshot import copy_world
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from harness.model.workload import Command
     from harness.world.messages import Open
     from harness.world.service import Service
-    from harness.world.shared_resources import Lasting
+    from harness.world.shared_resources import SharedResources
 
 _CLOSING_S = 0.05
 """How long a request that is being served may hold up the closing, in seconds. A worker that was
 stopped in the middle of a request never finishes it."""
 
 
-class RunningStage:
+class RunningServices:
     """Services behind one HTTP endpoint; made by `open`.
 
     Args:
@@ -40,8 +40,8 @@ class RunningStage:
 
     def __init__(
         self,
-        stage: Stage,
-        guard: Guard,
+        stage: ServiceContext,
+        guard: ErrorMiddleware,
         closing: AsyncExitStack,
         endpoint: str,
         services: tuple[Service, ...],
@@ -53,7 +53,7 @@ class RunningStage:
         self._services = services
 
     @classmethod
-    async def open(cls, call: Open, lasting: Lasting) -> RunningStage:
+    async def open(cls, call: Open, lasting: SharedResources) -> RunningServices:
         """Open services and listen.
 
         Args:
@@ -65,8 +65,8 @@ class RunningStage:
         """
         call.world_dir.mkdir(parents=True, exist_ok=True)
         ledger = EffectLedger(call.world_dir)
-        stage = Stage(call.world_dir, call.workload, ledger, lasting=lasting)
-        guard = Guard()
+        stage = ServiceContext(call.world_dir, call.workload, ledger, lasting=lasting)
+        guard = ErrorMiddleware()
         application = web.Application(
             middlewares=[guard.middleware()], client_max_size=MAX_BODY_BYTES
         )

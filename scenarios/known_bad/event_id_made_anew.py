@@ -16,14 +16,14 @@ from worker_under_test.main import Parts
 
 if TYPE_CHECKING:
     from worker_under_test.domain.event import Event
-    from worker_under_test.domain.registration import Life
+    from worker_under_test.domain.registration import EndedIncarnation
     from worker_under_test.settings import Settings
 
 
 class NewIds(SqliteStore):
     """Renames what an earlier life left unsent."""
 
-    async def begin_life(self, instance_id: str) -> Life:
+    async def begin_life(self, instance_id: str) -> EndedIncarnation:
         """Begin, and remember what is to be renamed."""
         life = await super().begin_life(instance_id)
         self._suffix = f"-again-{life.boot}"

@@ -34,7 +34,7 @@ from worker_under_test.checkpoint.stores.sqlite import SqliteStore
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.deterministic_asyncio import Turnstile
+    from harness.deterministic_asyncio import Scheduler
     from harness.model.site import Site
     from harness.model.workload import Command
 
@@ -66,7 +66,7 @@ class PlanHost:
         turnstile: Orders its I/O, and keeps its time.
     """
 
-    def __init__(self, site: Site, wiring: Wiring, turnstile: Turnstile) -> None:
+    def __init__(self, site: Site, wiring: Wiring, turnstile: Scheduler) -> None:
         self.site = site
         self.wiring = wiring
         self.turnstile = turnstile

@@ -6,10 +6,10 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING
 
-from harness.deterministic_asyncio import Turnstile
+from harness.deterministic_asyncio import Scheduler
 from harness.images.digest import opened
 from harness.oracles.mailbox.decisions import RestartChangesNothing
-from harness.oracles.mailbox.worker_state import Books, SnapshotRow
+from harness.oracles.mailbox.worker_state import SnapshotRow, WorkerState
 from harness.oracles.plans.plan import PlanRight
 from harness.oracles.plans.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAdvance
 from harness.oracles.plans.step_evidence import StepSource
@@ -35,15 +35,15 @@ TABLE = "runs.json"
 POINTS = ("worker_under_test.checkpoint", "scenarios.plan_host.host")
 
 
-def read_books(worker_dir: Path) -> Books:
+def read_books(worker_dir: Path) -> WorkerState:
     """Read the snapshots of a plan host."""
     if (table := worker_dir / TABLE).exists():
         rows = json.loads(table.read_text(encoding="utf-8"))
-        return Books(snapshots=tuple(_row(*row) for row in rows))
+        return WorkerState(snapshots=tuple(_row(*row) for row in rows))
     if not (worker_dir / DATABASE).exists():
-        return Books()
+        return WorkerState()
     with opened(worker_dir / DATABASE) as database:
-        return Books(snapshots=read_snapshots(database))
+        return WorkerState(snapshots=read_snapshots(database))
 
 
 def _row(run_id: str, seq: int, status: str, done: list[str]) -> SnapshotRow:
@@ -70,7 +70,7 @@ def live(site: Site, host: type[PlanHost], wiring: Wiring) -> None:
         host: Its class.
         wiring: What goes slow and what fails.
     """
-    turnstile = Turnstile(f"{site.seed}/{site.incarnation}")
+    turnstile = Scheduler(f"{site.seed}/{site.incarnation}")
     turnstile.run(host(site, wiring, turnstile).live)
 
 

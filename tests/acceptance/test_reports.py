@@ -310,7 +310,7 @@ def test_secrets_and_places_are_masked(
     command.run("--scenarios", str(shop), "--at", AT, "--report", "html,issue,junit,markdown")
     (folder,) = (command.out / "latest" / "failures").iterdir()
     record = json.loads((folder / "failure.json").read_text(encoding="utf-8"))
-    assert record["lives"][0]["output"] == "<masked> ~/shop/shop.py\n"
+    assert record["incarnations"][0]["output"] == "<masked> ~/shop/shop.py\n"
     for path in (*folder.glob("*.*"), *(command.out / "latest").glob("*.*")):
         assert "k3y-of-the-shop" not in path.read_text(encoding="utf-8"), path
     assert command("repro", str(folder)).code == 1

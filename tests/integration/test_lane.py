@@ -19,7 +19,7 @@ from harness.explore.tiers import moment_of, recovery_hits
 from harness.images.run_folder import control_image
 from harness.images.workspace import default_root
 from harness.model.errors import HarnessError
-from harness.model.oracle import Answer, Evidence, Finding
+from harness.model.oracle import Evidence, Finding, OracleStatus
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, parse
 from harness.model.site import Site
@@ -69,7 +69,7 @@ def _leaving_a_thread_of_c(_site: Site) -> None:
 def _scenario(
     name: str,
     worker: Callable[[Site], None] = _working,
-    answer: Callable[[Evidence], Finding] = lambda _: Finding(Answer.HOLDS),
+    answer: Callable[[Evidence], Finding] = lambda _: Finding(OracleStatus.HOLDS),
     warm: Callable[[Site], None] = lambda _: None,
 ) -> Scenario:
     return Scenario(
@@ -157,7 +157,7 @@ def test_warm_up_that_fails_is_told_with_what_it_printed(tmp_path: Path) -> None
 def test_control_leg_that_breaks_makes_everything_unknown(tmp_path: Path) -> None:
     """Rule 5: if the control fails, nothing is concluded."""
     scenario = _scenario(
-        "control-breaks", answer=lambda _: Finding(Answer.BROKEN, ("always broken",))
+        "control-breaks", answer=lambda _: Finding(OracleStatus.BROKEN, ("always broken",))
     )
     told: list[Event] = []
     with Executor(1, tmp_path) as executor:
@@ -199,7 +199,7 @@ def test_lane_that_is_told_to_end_leaves_nothing(tmp_path: Path) -> None:
 def test_error_of_the_machine_is_told_in_a_sentence(tmp_path: Path) -> None:
     """Errors are for the reader: a place that cannot be written to gives no traceback."""
     (tmp_path / "file").touch()
-    broken = _scenario("breaks", answer=lambda _: Finding(Answer.BROKEN, ("always",)))
+    broken = _scenario("breaks", answer=lambda _: Finding(OracleStatus.BROKEN, ("always",)))
     with Executor(1, tmp_path, tmp_path / "file" / "kept") as executor:
         executor.prepare([broken])
         with pytest.raises(HarnessError, match=r"in a lane, run failed: .*Not a directory") as told:
@@ -219,7 +219,11 @@ def test_equal_states_are_run_once_and_broken_ones_again(tmp_path: Path) -> None
 
     def answer(evidence: Evidence) -> Finding:
         labels = [hit.label for hit in evidence.struck[0].hits] if evidence.struck else []
-        return Finding(Answer.BROKEN, ("both",)) if len(labels) > 1 else Finding(Answer.HOLDS)
+        return (
+            Finding(OracleStatus.BROKEN, ("both",))
+            if len(labels) > 1
+            else Finding(OracleStatus.HOLDS)
+        )
 
     with Executor(1, tmp_path) as executor:
         executor.prepare(
@@ -233,7 +237,7 @@ def test_equal_states_are_run_once_and_broken_ones_again(tmp_path: Path) -> None
             ((_, result),) = executor.run([Job(name, parse(schedule), 0, share=share)])
             assert result.verdict is verdict
             assert [fired.incarnation for fired in result.fired] == list(
-                range(1, len(result.schedule.lives) + 1)
+                range(1, len(result.schedule.incarnations) + 1)
             )
             return seen.read_text(encoding="utf-8").split()
 
@@ -264,10 +268,10 @@ def test_what_is_shared_changes_no_result() -> None:
         alone = dict(executor.run([replace(job, share=False) for job in jobs]))
     assert len(jobs) > 10
     for index, job in enumerate(jobs):
-        struck = slice(len(job.schedule.lives) + 1)
+        struck = slice(len(job.schedule.incarnations) + 1)
         assert shared[index].verdict is alone[index].verdict is Verdict.HELD
         assert shared[index].fired == alone[index].fired
-        assert shared[index].lives[struck] == alone[index].lives[struck]
+        assert shared[index].incarnations[struck] == alone[index].incarnations[struck]
 
 
 def test_control_leg_leaves_its_rest_for_the_reports(tmp_path: Path) -> None:

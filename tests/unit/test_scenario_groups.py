@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.model.result import ExperimentResult, LifeTrace, Verdict
+from harness.model.result import ExperimentResult, IncarnationTrace, Verdict
 from harness.model.schedule import CONTROL
 from harness.model.trace import Hit
 from harness.moments.catalogue import Catalogue, DeclaredPoint
-from harness.record.outcome import Outcome, join_groups
+from harness.record.outcome import ScenarioOutcome, join_groups
 from scenarios.reference import REFERENCE
 
 LABELS = ("a.step.before", "b.step.before", "c.step.before")
 CATALOGUE = Catalogue(DeclaredPoint(label, "f.py", 1) for label in LABELS)
 
 
-def outcome(name: str, together: str, *reached: str) -> Outcome:
+def outcome(name: str, together: str, *reached: str) -> ScenarioOutcome:
     """Return the outcome of a scenario whose control leg reached some labels."""
     hits = tuple(Hit(label, {}, {"": 1}, stop=False) for label in reached)
     control = ExperimentResult(
@@ -26,10 +26,10 @@ def outcome(name: str, together: str, *reached: str) -> Outcome:
         violations=(),
         fired=(),
         note="",
-        lives=(LifeTrace(1, hits, "", ""),),
+        incarnations=(IncarnationTrace(1, hits, "", ""),),
     )
     scenario = replace(REFERENCE, name=name, together=together)
-    return Outcome(scenario, CATALOGUE, (control,), whole=True)
+    return ScenarioOutcome(scenario, CATALOGUE, (control,), whole=True)
 
 
 def test_a_point_that_another_of_the_group_reached_is_not_missed() -> None:

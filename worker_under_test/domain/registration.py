@@ -74,7 +74,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class EndedIncarnation:
     """One process life of the worker, as the store counts it.
 
     Attributes:

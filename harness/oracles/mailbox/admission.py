@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from harness.model.oracle import Evidence
     from harness.model.workload import Command
-    from harness.oracles.mailbox.worker_state import AttemptRow, BookReader, Books
+    from harness.oracles.mailbox.worker_state import AttemptRow, StateReader, WorkerState
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class DrainingAdmitsNothing:
             another order (None); what is no order raises `LookupError`.
     """
 
-    read_books: BookReader
+    read_books: StateReader
     drains: Callable[[Command], bool | None]
     name: str = "draining-admits-nothing"
     promise: str = "a worker that was told to drain admits no work until it is told otherwise"
@@ -51,7 +51,7 @@ class DrainingAdmitsNothing:
             )
         )
 
-    def _admitted(self, books: Books, commands: dict[str, Command]) -> Iterator[str]:
+    def _admitted(self, books: WorkerState, commands: dict[str, Command]) -> Iterator[str]:
         draining = ""
         for row in books.inbox:
             try:
@@ -76,7 +76,7 @@ class WithinCapacity:
         counts: Tells whether an attempt takes room.
     """
 
-    read_books: BookReader
+    read_books: StateReader
     capacity: int
     counts: Callable[[AttemptRow], bool]
     name: str = "within-capacity"

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.model.oracle import Evidence
-    from harness.oracles.mailbox.worker_state import BookReader, Books
+    from harness.oracles.mailbox.worker_state import StateReader, WorkerState
     from harness.world.coordinator.facts import CoordinatorFacts
 
 
 @dataclass(frozen=True, slots=True)
-class BoxesAgree:
+class InboxOutboxConsistent:
     """Inbox, attempts and outbox agree, at every moment and in the end.
 
     At every image: a command and its attempt are both there or both missing (INB-02, INV-2), what
@@ -31,7 +31,7 @@ class BoxesAgree:
         read_books: Reader of the worker's books.
     """
 
-    read_books: BookReader
+    read_books: StateReader
     name: str = "boxes-agree"
     promise: str = "inbox, attempts and outbox agree with each other and with the coordinator"
     remedy: str = (
@@ -86,7 +86,7 @@ def _repeats(facts: CoordinatorFacts) -> Iterator[str]:
             yield f"event {receipt.event.event_id!r} came again with other content"
 
 
-def _inside(books: Books) -> Iterator[str]:
+def _inside(books: WorkerState) -> Iterator[str]:
     attempts = Counter(row.command_id for row in books.attempts)
     inbox = {row.command_id for row in books.inbox}
     for command_id in sorted(inbox - attempts.keys()):
@@ -107,7 +107,7 @@ def _inside(books: Books) -> Iterator[str]:
             )
 
 
-def _against(books: Books, facts: CoordinatorFacts) -> Iterator[str]:
+def _against(books: WorkerState, facts: CoordinatorFacts) -> Iterator[str]:
     inbox = {row.command_id for row in books.inbox}
     for command_id in dict.fromkeys(ack.command_id for ack in facts.acks):
         if command_id not in inbox:
@@ -121,7 +121,7 @@ def _against(books: Books, facts: CoordinatorFacts) -> Iterator[str]:
             )
 
 
-def _at_rest(books: Books, facts: CoordinatorFacts) -> Iterator[str]:
+def _at_rest(books: WorkerState, facts: CoordinatorFacts) -> Iterator[str]:
     ends = {e.command_id: e.kind for e in facts.events if e.kind in ENDING_KINDS}
     for attempt in books.attempts:
         if attempt.state not in ENDED:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from harness.model.oracle import Evidence
     from harness.model.workload import Command
-    from harness.oracles.mailbox.worker_state import BookReader
+    from harness.oracles.mailbox.worker_state import StateReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ArtifactsWhole:
         temporary: Tells by its name whether a file is not at a final path.
     """
 
-    read_books: BookReader
+    read_books: StateReader
     directory: str
     expected: Callable[[Command], Mapping[str, str]]
     temporary: Callable[[str], bool]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.model.oracle import Evidence
-    from harness.oracles.mailbox.worker_state import BookReader
+    from harness.oracles.mailbox.worker_state import StateReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class CheckpointsAdvance:
         read_books: Reader of the worker's books.
     """
 
-    read_books: BookReader
+    read_books: StateReader
     name: str = "checkpoints-advance"
     promise: str = "the sequence number of a checkpoint never goes down, and none disappears"
     remedy: str = "Save a checkpoint in one step, and only over an older one of the same attempt."

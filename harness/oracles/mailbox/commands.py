@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.model.oracle import Evidence
-    from harness.oracles.mailbox.worker_state import BookReader
+    from harness.oracles.mailbox.worker_state import StateReader
     from harness.world.coordinator.facts import CoordinatorFacts
 
 
@@ -47,7 +47,7 @@ class FreshGoesThrough:
         read_books: Reader of the worker's books, to see a new checkpoint.
     """
 
-    read_books: BookReader
+    read_books: StateReader
     name: str = "fresh-command-goes-through"
     promise: str = "after recovery a fresh command is accepted, checkpointed and ends"
     remedy: str = (

@@ -14,8 +14,8 @@ from harness.oracles.mailbox.worker_state import ENDED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.model.oracle import Evidence, Life
-    from harness.oracles.mailbox.worker_state import AttemptRow, BookReader
+    from harness.model.oracle import EndedIncarnation, Evidence
+    from harness.oracles.mailbox.worker_state import AttemptRow, StateReader
 
 View = Callable[[Path], object]
 
@@ -30,7 +30,7 @@ class DecisionsRight:
             the requirements, not the worker's own table.
     """
 
-    read_books: BookReader
+    read_books: StateReader
     policy: Callable[[AttemptRow], str]
     name: str = "recovery-decision-right"
     promise: str = "recovery decides what the capability's policy demands, once per open attempt"
@@ -44,11 +44,11 @@ class DecisionsRight:
         last = len(evidence.struck)
         return broken_if(
             fact
-            for number, life in enumerate(evidence.lives)
+            for number, life in enumerate(evidence.incarnations)
             for fact in self._faults(life, ended=number >= last)
         )
 
-    def _faults(self, life: Life, *, ended: bool) -> Iterator[str]:
+    def _faults(self, life: EndedIncarnation, *, ended: bool) -> Iterator[str]:
         found = life.before.read(self.read_books, life.before.worker_dir)
         left = life.after.read(self.read_books, life.after.worker_dir)
         open_attempts = {row.attempt_id: row for row in found.attempts if row.state not in ENDED}
@@ -96,7 +96,7 @@ class RestartChangesNothing:
 
     def check(self, evidence: Evidence) -> Finding:
         """Compare what was durable before and after the second restart."""
-        before, after = evidence.settled, evidence.unchanged
+        before, after = evidence.settled, evidence.after_restart
         found = []
         if before.read(self.worker_view, before.worker_dir) != after.read(
             self.worker_view, after.worker_dir

@@ -12,13 +12,13 @@ from harness.oracles.mailbox.worker_state import ENDED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from harness.model.oracle import Evidence, Life
+    from harness.model.oracle import EndedIncarnation, Evidence
     from harness.model.workload import Command
-    from harness.oracles.mailbox.worker_state import BookReader
+    from harness.oracles.mailbox.worker_state import StateReader
 
 
 @dataclass(frozen=True, slots=True)
-class WholePartsKept:
+class FinishedPartsReused:
     """A part that an open attempt had finished before a crash is not made again (CLN-01, REC-04).
 
     Attributes:
@@ -29,7 +29,7 @@ class WholePartsKept:
             ``part``.
     """
 
-    read_books: BookReader
+    read_books: StateReader
     directory: str
     expected: Callable[[Command], Mapping[str, str]]
     written_at: str
@@ -46,9 +46,11 @@ class WholePartsKept:
         asked: dict[str, str] = {}
         for command in (*workload.commands, workload.fresh):
             asked.update(self.expected(command))
-        return broken_if(fact for life in evidence.lives for fact in self._made_again(life, asked))
+        return broken_if(
+            fact for life in evidence.incarnations for fact in self._made_again(life, asked)
+        )
 
-    def _made_again(self, life: Life, asked: Mapping[str, str]) -> Iterator[str]:
+    def _made_again(self, life: EndedIncarnation, asked: Mapping[str, str]) -> Iterator[str]:
         books = life.before.read(self.read_books, life.before.worker_dir)
         still_open = {row.command_id for row in books.attempts if row.state not in ENDED}
         found = dict(read_files(life.before.worker_dir / self.directory))

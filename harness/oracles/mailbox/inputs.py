@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harness.model.oracle import Evidence
-    from harness.oracles.mailbox.worker_state import BookReader
+    from harness.oracles.mailbox.worker_state import StateReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class InputKept:
         field: The field of evidence and result that names the input.
     """
 
-    read_books: BookReader
+    read_books: StateReader
     field: str = "input"
     name: str = "input-kept"
     promise: str = "a result is made of the input that its attempt recorded at first"

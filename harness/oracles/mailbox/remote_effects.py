@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.model.oracle import Evidence
-    from harness.oracles.mailbox.worker_state import BookReader
+    from harness.oracles.mailbox.worker_state import StateReader
 
 EffectReader: TypeAlias = Callable[[Path], tuple[str, ...]]
 """Reads from a world's directory which commands had an effect: each once for each effect."""
@@ -67,7 +67,7 @@ class UnknownLeftAlone:
         effects: Reader of the effects.
     """
 
-    read_books: BookReader
+    read_books: StateReader
     effects: EffectReader
     name: str = "unknown-left-alone"
     promise: str = "a command whose outcome is unknown stays so and causes no further effect"

@@ -1,7 +1,7 @@
 """The books: a worker's durable state in neutral terms, so that oracles know no schema.
 
 A scenario whose worker has an inbox, attempts and an outbox gives its oracles a *reader*: a
-function from the worker's directory to `Books`. The oracles compare the books of several images
+function from the worker's directory to `WorkerState`. The oracles compare the books of several images
 with each other and with the coordinator's facts.
 """
 
@@ -164,7 +164,7 @@ class GraphRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class WorkerState:
     """Everything that the worker has written down.
 
     Attributes:
@@ -188,5 +188,5 @@ class Books:
     snapshots: tuple[SnapshotRow, ...] = ()
 
 
-BookReader: TypeAlias = Callable[[Path], Books]
+StateReader: TypeAlias = Callable[[Path], WorkerState]
 """Reads the books from a worker's directory; an empty directory gives empty books."""

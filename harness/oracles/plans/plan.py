@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harness.model.oracle import Evidence
     from harness.oracles.mailbox.worker_state import GraphRow, SnapshotRow
     from harness.oracles.plans.reference_planner import NaivePlan
-    from harness.oracles.plans.step_evidence import SeenLife, StepSource
+    from harness.oracles.plans.step_evidence import IncarnationEvidence, StepSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class PlanRight:
         return broken_if(dict.fromkeys(self._faults(evidence)))
 
     def _faults(self, evidence: Evidence) -> Iterator[str]:
-        for life in self.source.lives(evidence):
+        for life in self.source.incarnations(evidence):
             found, left = self.source.snapshots(life.before), self.source.snapshots(life.after)
             for graph in self.source.graphs(evidence.workload, life.crashes):
                 right = plan(graph.steps, found.get(graph.run_id))
@@ -66,7 +66,7 @@ class PlanRight:
                     yield f"incarnation {life.number}: step {step} ran {times} times"
 
     def _wrongly_done(
-        self, where: str, graph: GraphRow, right: NaivePlan, life: SeenLife
+        self, where: str, graph: GraphRow, right: NaivePlan, life: IncarnationEvidence
     ) -> Iterator[str]:
         known = {step for run, step in self.source.effects(life.before) if run == graph.run_id}
         for step_id in sorted(right.skip - known):
@@ -75,7 +75,7 @@ class PlanRight:
             yield f"{where}: step {step_id!r} ran again, though its completion was trusted"
 
     def _wrongly_recorded(
-        self, where: str, graph: GraphRow, right: NaivePlan, life: SeenLife
+        self, where: str, graph: GraphRow, right: NaivePlan, life: IncarnationEvidence
     ) -> Iterator[str]:
         before = self.source.snapshots(life.before).get(graph.run_id)
         after = self.source.snapshots(life.after).get(graph.run_id)

@@ -38,7 +38,7 @@ class SnapshotsAdvance:
         return broken_if(dict.fromkeys(self._setbacks(evidence)))
 
     def _setbacks(self, evidence: Evidence) -> Iterator[str]:
-        for life in self.source.lives(evidence):
+        for life in self.source.incarnations(evidence):
             found, left = self.source.snapshots(life.before), self.source.snapshots(life.after)
             graphs = {
                 graph.run_id: graph.steps
@@ -126,7 +126,7 @@ class LandedRunsOnce:
     def _again(self, evidence: Evidence) -> Iterator[str]:
         landed: dict[str, dict[str, int]] = {}
         graphs: dict[str, object] = {}
-        for life in self.source.lives(evidence):
+        for life in self.source.incarnations(evidence):
             for graph in self.source.graphs(evidence.workload, life.crashes):
                 if graphs.setdefault(graph.run_id, graph) != graph:
                     graphs[graph.run_id] = graph

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.model.image import Image
-    from harness.model.oracle import Evidence, Life
-    from harness.oracles.mailbox.worker_state import BookReader, SnapshotRow
+    from harness.model.oracle import EndedIncarnation, Evidence
+    from harness.oracles.mailbox.worker_state import SnapshotRow, StateReader
 
 GraphsOf: TypeAlias = Callable[[Workload, int], tuple[GraphRow, ...]]
 """The graphs that a life works with, from the workload and the number of crashes before it. They
@@ -39,7 +39,7 @@ class StepSource:
         landed: Label of the point that stands after a step's commit returned; empty for none.
     """
 
-    read_books: BookReader
+    read_books: StateReader
     graphs: GraphsOf
     kinds: frozenset[str] = frozenset({"step"})
     starts: str = ""
@@ -56,14 +56,14 @@ class StepSource:
         keys = (effect.key.partition("/") for effect in effects if effect.kind in self.kinds)
         return [(run_id, step_id) for run_id, _, step_id in keys]
 
-    def lives(self, evidence: Evidence) -> Iterator[SeenLife]:
+    def incarnations(self, evidence: Evidence) -> Iterator[IncarnationEvidence]:
         """Give what each incarnation found, did and left, in order."""
-        last = len(evidence.lives) - 1
-        for number, life in enumerate(evidence.lives):
+        last = len(evidence.incarnations) - 1
+        for number, life in enumerate(evidence.incarnations):
             # The second restart may be shared with other experiments that settled in an equal
             # state; what it started from is in this one's own image.
             before = evidence.settled if number == last else life.before
-            yield SeenLife(
+            yield IncarnationEvidence(
                 number=life.number,
                 crashes=min(number, len(evidence.struck)),
                 before=before,
@@ -75,7 +75,7 @@ class StepSource:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenLife:
+class IncarnationEvidence:
     """One incarnation, as far as its steps go.
 
     Attributes:
@@ -101,7 +101,7 @@ class SeenLife:
         return {step for run, step in (*self.asked, *self.started) if run == run_id}
 
 
-def _at(life: Life, label: str) -> list[Step]:
+def _at(life: EndedIncarnation, label: str) -> list[Step]:
     return [
         (hit.context["run"], hit.context["step"])
         for hit in life.hits

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.world.coordinator.facts import CoordinatorFacts, Fact
-    from harness.world.service import Stage
+    from harness.world.service import ServiceContext
 
 
 class PostgresStore:
@@ -34,7 +34,7 @@ class PostgresStore:
         self._world_dir = world_dir
 
     @classmethod
-    async def open(cls, url: str, stage: Stage, known: CoordinatorFacts) -> PostgresStore:
+    async def open(cls, url: str, stage: ServiceContext, known: CoordinatorFacts) -> PostgresStore:
         """Open the store.
 
         Args:

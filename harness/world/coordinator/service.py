@@ -26,7 +26,7 @@ from harness.world.coordinator.facts import (
     read_facts,
 )
 from harness.world.coordinator.schema import FILE_NAME
-from harness.world.coordinator.state import Books
+from harness.world.coordinator.state import CoordinatorState
 from harness.world.coordinator.store import open_store
 from harness.world.coordinator.stream import CAUGHT_UP, CommandStream, message
 from harness.world.http_fields import path_text, read_fields
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from harness.model.workload import Command, Exchange
     from harness.world.coordinator.facts import Fact
     from harness.world.coordinator.store import FactStore
-    from harness.world.service import Stage
+    from harness.world.service import ServiceContext
 
 DATABASE_VARIABLE = "CRASH_HARNESS_COORDINATOR_DB"
 """Environment variable with the URL of the database of `Coordinator.from_environment`."""
@@ -60,9 +60,9 @@ class Coordinator:
     def __init__(self, database: str = "") -> None:
         self._database = database
         self._streams: list[CommandStream] = []
-        self._stage: Stage
+        self._stage: ServiceContext
         self._store: FactStore
-        self._books: Books
+        self._books: CoordinatorState
         self._closed = False
 
     @classmethod
@@ -70,7 +70,7 @@ class Coordinator:
         """Make a coordinator on the database that `DATABASE_VARIABLE` names, else on SQLite."""
         return cls(os.environ.get(DATABASE_VARIABLE, ""))
 
-    async def open(self, stage: Stage, routes: web.UrlDispatcher) -> None:
+    async def open(self, stage: ServiceContext, routes: web.UrlDispatcher) -> None:
         """Open the facts, offer the commands that are not known yet, and add the routes.
 
         Args:
@@ -84,7 +84,7 @@ class Coordinator:
         exists = (stage.world_dir / FILE_NAME).exists()
         known = read_facts(stage.world_dir) if exists else CoordinatorFacts()
         self._stage = stage
-        self._books = Books(known)
+        self._books = CoordinatorState(known)
         self._store = await open_store(self._database, stage, known)
         try:
             await self._enter_commands(stage.workload.commands)

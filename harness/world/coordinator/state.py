@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from harness.world.coordinator.facts import CoordinatorFacts, Fact
 
 
-class Books:
+class CoordinatorState:
     """The state that follows from the facts so far.
 
     A change is made in three steps: ask the books for the fact that a request would be, commit it,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.world.coordinator.facts import CoordinatorFacts, Fact
-    from harness.world.service import Stage
+    from harness.world.service import ServiceContext
 
 _SCHEMES: Final = ("sqlite", "postgresql")
 
@@ -34,7 +34,7 @@ class FactStore(Protocol):
         """Leave the facts in the world's directory, and close."""
 
 
-async def open_store(database: str, stage: Stage, known: CoordinatorFacts) -> FactStore:
+async def open_store(database: str, stage: ServiceContext, known: CoordinatorFacts) -> FactStore:
     """Open the store that a URL names.
 
     Args:

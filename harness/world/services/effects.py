@@ -11,7 +11,7 @@ from harness.world.http_fields import read_fields
 
 if TYPE_CHECKING:
     from harness.model.workload import Command
-    from harness.world.service import Stage
+    from harness.world.service import ServiceContext
 
 REPEAT = "-repeat"
 """Ends the kind under which the ledger keeps a request whose effect had happened before."""
@@ -27,9 +27,9 @@ class EffectsService:
 
     def __init__(self) -> None:
         self._known: set[tuple[str, str]] = set()
-        self._stage: Stage
+        self._stage: ServiceContext
 
-    async def open(self, stage: Stage, routes: web.UrlDispatcher) -> None:
+    async def open(self, stage: ServiceContext, routes: web.UrlDispatcher) -> None:
         """Learn what has happened, and add the route.
 
         Args:

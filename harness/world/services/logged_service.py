@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from harness.model.workload import Command
     from harness.world.ledger import EffectLedger
-    from harness.world.service import Stage
+    from harness.world.service import ServiceContext
     from harness.world.services.request_log import RequestLog
 
 
@@ -35,7 +35,7 @@ class LoggedService(ABC):
     def add_routes(self, routes: web.UrlDispatcher) -> None:
         """Add the service's routes."""
 
-    async def open(self, stage: Stage, routes: web.UrlDispatcher) -> None:
+    async def open(self, stage: ServiceContext, routes: web.UrlDispatcher) -> None:
         """Open the log, go on from what is in it, and add the routes.
 
         Args:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import aiosqlite
 
     from harness.model.canonical_json import JsonObject
-    from harness.world.service import Stage
+    from harness.world.service import ServiceContext
     from harness.world.wire_faults import Fault
 
 
@@ -53,10 +53,10 @@ class RequestLog:
         self._size = 0
         self._counts: dict[tuple[str, str], int] = {}
         self._closed = False
-        self._stage: Stage
+        self._stage: ServiceContext
         self._connection: aiosqlite.Connection
 
-    async def open(self, stage: Stage) -> None:
+    async def open(self, stage: ServiceContext) -> None:
         """Open the log, and go on from what is in it.
 
         Args:

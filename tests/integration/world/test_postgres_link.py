@@ -14,7 +14,7 @@ from harness.model.workload import Command, Workload
 from harness.world.coordinator.facts import CoordinatorFacts
 from harness.world.coordinator.store import open_store
 from harness.world.ledger import EffectLedger
-from harness.world.service import Stage
+from harness.world.service import ServiceContext
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 
@@ -29,7 +29,7 @@ DEADLINE_S = 30.0
 
 
 async def _open(database: str, world_dir: Path) -> None:
-    stage = Stage(world_dir, Workload((), Command("f")), EffectLedger(world_dir))
+    stage = ServiceContext(world_dir, Workload((), Command("f")), EffectLedger(world_dir))
     try:
         store = await open_store(database, stage, CoordinatorFacts())
         await store.close()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from aiohttp import web
     from worker_side import FactsNow, OpenStage
 
-    from harness.world.service import Stage
+    from harness.world.service import ServiceContext
 
 DEADLINE_S = 10.0
 NOTHING = Workload((), Command("fresh"))
@@ -40,7 +40,7 @@ NOTHING = Workload((), Command("fresh"))
 class Faulty:
     """A service with a bug in each of its parts."""
 
-    async def open(self, stage: Stage, routes: web.UrlDispatcher) -> None:
+    async def open(self, stage: ServiceContext, routes: web.UrlDispatcher) -> None:
         """Fail with commands."""
         if stage.workload.commands:
             raise ValueError("no commands, please")

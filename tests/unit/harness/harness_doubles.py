@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.model.image import Image
-from harness.model.oracle import Evidence, Finding, Life, broken_if
-from harness.model.result import ExperimentResult, Fired, LifeTrace, Verdict, Violation
+from harness.model.oracle import EndedIncarnation, Evidence, Finding, broken_if
+from harness.model.result import ExperimentResult, Fired, IncarnationTrace, Verdict, Violation
 from harness.model.schedule import CONTROL, Schedule
 from harness.model.site import Site
 from harness.model.trace import Death, Hit
 from harness.model.workload import Command, Workload
-from harness.oracles.mailbox.worker_state import Books
+from harness.oracles.mailbox.worker_state import WorkerState
 from harness.scenario import HOLDS, Pin, Scenario
 from harness.world.coordinator.facts import Ack, CoordinatorFacts, Delivery, Event, Outcome, Receipt
 from harness.world.coordinator.marker_file import write_facts
@@ -38,7 +38,7 @@ def hits(*labels: str) -> tuple[Hit, ...]:
 
 def result(
     schedule: Schedule = CONTROL,
-    lives: Sequence[Sequence[Hit]] = (),
+    incarnations: Sequence[Sequence[Hit]] = (),
     *,
     verdict: Verdict = Verdict.HELD,
     images: Sequence[str] = (),
@@ -51,7 +51,7 @@ def result(
     """Return a result; unless `fired` says how many did, every strike of the schedule fired."""
     strikes = [
         Fired(strike.moment, number)
-        for number, life in enumerate(schedule.lives, start=1)
+        for number, life in enumerate(schedule.incarnations, start=1)
         for strike in life
     ]
     return ExperimentResult(
@@ -62,9 +62,11 @@ def result(
         violations=violations,
         fired=tuple(strikes if fired is None else strikes[:fired]),
         note=note,
-        lives=tuple(
-            LifeTrace(n, tuple(reached), "killed by SIGKILL", images[n - 1] if images else "")
-            for n, reached in enumerate(lives, start=1)
+        incarnations=tuple(
+            IncarnationTrace(
+                n, tuple(reached), "killed by SIGKILL", images[n - 1] if images else ""
+            )
+            for n, reached in enumerate(incarnations, start=1)
         ),
     )
 
@@ -172,7 +174,7 @@ class Scene:
     """
 
     path: Path
-    books: dict[Path, Books] = field(default_factory=dict)
+    books: dict[Path, WorkerState] = field(default_factory=dict)
     commands: tuple[str, ...] = ("c1",)
     survivors: tuple[str, ...] = ()
 
@@ -180,19 +182,19 @@ class Scene:
         self.start = new_image(self.path / "start")
         self.crash = new_image(self.path / "crash")
         self.settled = new_image(self.path / "settled")
-        self.unchanged = new_image(self.path / "unchanged")
+        self.after_restart = new_image(self.path / "unchanged")
         self.final = new_image(self.path / "final")
 
     @property
     def every(self) -> tuple[Image, ...]:
         """Every image that an oracle is shown, in order."""
-        return (self.crash, self.settled, self.unchanged, self.final)
+        return (self.crash, self.settled, self.after_restart, self.final)
 
-    def read_books(self, worker_dir: Path) -> Books:
+    def read_books(self, worker_dir: Path) -> WorkerState:
         """Read the books that were put for a directory."""
-        return self.books.get(worker_dir, Books())
+        return self.books.get(worker_dir, WorkerState())
 
-    def put_books(self, books: Books, *images: Image) -> None:
+    def put_books(self, books: WorkerState, *images: Image) -> None:
         """Put books into images, or into all."""
         for image in images or self.every:
             self.books[image.worker_dir] = books
@@ -206,9 +208,9 @@ class Scene:
         """Return the evidence: one struck incarnation, the recovery, and the start after it."""
         return Evidence(
             workload=Workload(tuple(map(Command, self.commands)), fresh=Command("fresh")),
-            struck=(Life(1, (), KILLED, self.start, self.crash),),
-            recovered=Life(2, (), KILLED, self.crash, self.settled),
-            again=Life(3, (), KILLED, self.settled, self.final),
-            unchanged=self.unchanged,
+            struck=(EndedIncarnation(1, (), KILLED, self.start, self.crash),),
+            recovered=EndedIncarnation(2, (), KILLED, self.crash, self.settled),
+            restarted=EndedIncarnation(3, (), KILLED, self.settled, self.final),
+            after_restart=self.after_restart,
             survivors=self.survivors,
         )

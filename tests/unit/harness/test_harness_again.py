@@ -10,27 +10,35 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import KILLED, new_image
 
-from harness.experiment.state_cache import Again, Beginning, Kept, Recovery, can_go_on_from
-from harness.model.oracle import Life
+from harness.experiment.state_cache import (
+    BoundedCache,
+    PrefixSnapshot,
+    Recovery,
+    RestartResult,
+    can_go_on_from,
+)
+from harness.model.oracle import EndedIncarnation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from harness.experiment.state_cache import Standing
+    from harness.experiment.state_cache import StateKey
     from harness.model.image import Image
 
 MOST = 4
-STANDING: Standing = ("tried", 0, 3, "a")
+STANDING: StateKey = ("tried", 0, 3, "a")
 
 
-def restart(path: Path, *, one_image: bool = False) -> Again:
+def restart(path: Path, *, one_image: bool = False) -> RestartResult:
     """Return a second restart with images that say whose they are."""
     before, after = new_image(path / "before"), new_image(path / "after")
-    unchanged = after if one_image else new_image(path / "unchanged")
-    for image in (after, unchanged):
+    after_restart = after if one_image else new_image(path / "unchanged")
+    for image in (after, after_restart):
         (image.worker_dir / "whose").write_text(path.name)
-    return Again(Life(3, (), KILLED, before, after), unchanged, ("7 sleep",))
+    return RestartResult(
+        EndedIncarnation(3, (), KILLED, before, after), after_restart, ("7 sleep",)
+    )
 
 
 def whose(image: Image) -> str:
@@ -40,10 +48,10 @@ def whose(image: Image) -> str:
 
 def test_what_is_kept_is_found_by_all_of_its_key(tmp_path: Path) -> None:
     """Rule 6: scenario, seed, number of the incarnation and durable content decide together."""
-    kept: Kept[Standing, str] = Kept(tmp_path / "kept")
+    kept: BoundedCache[StateKey, str] = BoundedCache(tmp_path / "kept")
     assert kept.keep(STANDING, str) == str(tmp_path / "kept" / "1")
     assert kept.find(STANDING) == str(tmp_path / "kept" / "1")
-    others: list[Standing] = [
+    others: list[StateKey] = [
         ("other", 0, 3, "a"),
         ("tried", 1, 3, "a"),
         ("tried", 0, 4, "a"),
@@ -54,7 +62,7 @@ def test_what_is_kept_is_found_by_all_of_its_key(tmp_path: Path) -> None:
 
 def test_the_least_used_is_forgotten(tmp_path: Path) -> None:
     """Rule 11: what is kept is bounded, on disk too; what was asked for stays longer."""
-    kept: Kept[int, str] = Kept(tmp_path / "kept", MOST)
+    kept: BoundedCache[int, str] = BoundedCache(tmp_path / "kept", MOST)
     for n in range(MOST):
         kept.keep(n, str)
     assert kept.find(0) is not None
@@ -68,28 +76,30 @@ def test_images_of_a_restart_outlive_the_experiment(tmp_path: Path) -> None:
     """The workspace that they come from is deleted; everything else stays as it was."""
     given = restart(tmp_path / "one")
     kept = given.moved_to(new_image(tmp_path / "home").path)
-    assert not given.unchanged.path.exists()
+    assert not given.after_restart.path.exists()
     assert not given.life.after.path.exists()
-    assert [whose(image) for image in (kept.unchanged, kept.life.after)] == ["one", "one"]
-    assert kept.unchanged.path != kept.life.after.path
+    assert [whose(image) for image in (kept.after_restart, kept.life.after)] == ["one", "one"]
+    assert kept.after_restart.path != kept.life.after.path
     assert (kept.survivors, kept.life.number, kept.life.death) == (("7 sleep",), 3, KILLED)
 
 
 def test_one_image_for_both_stays_one(tmp_path: Path) -> None:
     """A worker that ends by itself can have one image in two places."""
     kept = restart(tmp_path / "one", one_image=True).moved_to(new_image(tmp_path / "home").path)
-    assert kept.unchanged.path == kept.life.after.path
-    assert whose(kept.unchanged) == "one"
+    assert kept.after_restart.path == kept.life.after.path
+    assert whose(kept.after_restart) == "one"
 
 
 def test_last_life_begins_where_the_recovery_or_the_first_start_ended(tmp_path: Path) -> None:
     """A worker that ends by itself is started twice: the last life follows the first of them."""
-    recovered = Life(2, (), KILLED, new_image(tmp_path / "x"), new_image(tmp_path / "settled"))
+    recovered = EndedIncarnation(
+        2, (), KILLED, new_image(tmp_path / "x"), new_image(tmp_path / "settled")
+    )
     given = restart(tmp_path / "one")
     assert given.life_after(recovered).before is recovered.after
-    ended = replace(given, life=replace(given.life, before=given.unchanged))
+    ended = replace(given, life=replace(given.life, before=given.after_restart))
     kept = ended.moved_to(new_image(tmp_path / "home").path)
-    assert kept.life_after(recovered).before.path == kept.unchanged.path
+    assert kept.life_after(recovered).before.path == kept.after_restart.path
 
 
 def test_image_of_a_recovery_is_a_copy(tmp_path: Path) -> None:
@@ -112,18 +122,18 @@ def test_beginning_is_restored_as_it_was(tmp_path: Path) -> None:
     os.utime(worker / "sealed" / "run.sh", ns=(1_000_000_001, 2_000_000_002))
     (worker / "link").symlink_to("sealed/run.sh")
     (worker / "sealed").chmod(0o500)
-    life = Life(1, (), KILLED, new_image(tmp_path / "before"), after)
+    life = EndedIncarnation(1, (), KILLED, new_image(tmp_path / "before"), after)
     home = tmp_path / "home"
     home.mkdir()
-    beginning = Beginning.of((life,), worker, home)
-    again = new_image(tmp_path / "again")
-    beginning.restore(again.worker_dir, again.world_dir)
-    assert (again.world_dir / "ledger").read_text() == "charged"
-    assert (again.worker_dir / "link").readlink().name == "run.sh"
-    assert (again.worker_dir / "sealed").stat().st_mode & 0o777 == 0o500
-    status = (again.worker_dir / "sealed" / "run.sh").stat()
+    beginning = PrefixSnapshot.of((life,), worker, home)
+    restarted = new_image(tmp_path / "again")
+    beginning.restore(restarted.worker_dir, restarted.world_dir)
+    assert (restarted.world_dir / "ledger").read_text() == "charged"
+    assert (restarted.worker_dir / "link").readlink().name == "run.sh"
+    assert (restarted.worker_dir / "sealed").stat().st_mode & 0o777 == 0o500
+    status = (restarted.worker_dir / "sealed" / "run.sh").stat()
     assert (status.st_mode & 0o777, status.st_mtime_ns) == (0o750, 2_000_000_002)
-    assert beginning.lives[0].after.path.is_relative_to(home)
+    assert beginning.incarnations[0].after.path.is_relative_to(home)
 
 
 def _pipe(path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 import harness
 from harness import points
-from harness.points.armed import Armed, Stop, write_orders
+from harness.points.armed import Armed, StopOrder, write_orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ class Orders:
         self._trace = folder / "trace.ndjson"
         self.write()
 
-    def write(self, *stops: Stop) -> None:
+    def write(self, *stops: StopOrder) -> None:
         """Order stops."""
         write_orders(str(self.path), str(self._trace), stops)
 
@@ -94,7 +94,7 @@ def orders(tmp_path: Path) -> Orders:
 @pytest.fixture
 def child(orders: Orders) -> Iterator[Child]:
     """Give a process that was ordered to stop at the second hit of c2."""
-    orders.write(Stop("ack.send.before", "command", "c2", 2))
+    orders.write(StopOrder("ack.send.before", "command", "c2", 2))
     process = Child(orders)
     yield process
     process.close()
@@ -143,11 +143,11 @@ def test_context_is_compared_as_text(orders: Orders) -> None:
 def test_stops_that_do_not_match_stop_nothing(orders: Orders) -> None:
     """Rule 1: another label, key, value or ordinal is another moment."""
     orders.write(
-        Stop("a.b.after"),
-        Stop("a.b.before", ordinal=3),
-        Stop("a.b.before", "command", "c2"),
-        Stop("a.b.before", "part", "c1"),
-        Stop("a.b.before", "command", "c1", 2),
+        StopOrder("a.b.after"),
+        StopOrder("a.b.before", ordinal=3),
+        StopOrder("a.b.before", "command", "c2"),
+        StopOrder("a.b.before", "part", "c1"),
+        StopOrder("a.b.before", "command", "c1", 2),
     )
     armed = Armed.from_file(str(orders.path))
     armed.hit("a.b.before", {"command": "c1"})
@@ -195,7 +195,7 @@ def test_it_stops_itself_where_it_was_ordered(orders: Orders, child: Child) -> N
 def test_orders_are_read_again_when_it_goes_on(orders: Orders, child: Child) -> None:
     """Design, *mechanism*: orders change while it stands still; what was counted stays."""
     assert child.wait_stopped()
-    orders.write(Stop("ack.send.before", "command", "c1", 2))
+    orders.write(StopOrder("ack.send.before", "command", "c1", 2))
     child.go_on()
     assert child.wait_stopped()
     assert len(orders.trace()) == 4
@@ -211,11 +211,11 @@ def test_orders_that_change_while_it_runs_wait_for_the_next_stop(
 ) -> None:
     """A stop without an ordinal is every hit; a star is every point."""
     assert child.wait_stopped()
-    orders.write(Stop("ack.send.before"))
+    orders.write(StopOrder("ack.send.before"))
     child.go_on()
     assert child.wait_stopped()
     assert len(orders.trace()) == 4
-    orders.write(Stop("*"))
+    orders.write(StopOrder("*"))
     for reached in (5, 6):
         child.go_on()
         assert child.wait_stopped()

@@ -9,10 +9,10 @@ import pytest
 from harness_doubles import CLEAN, KILLED, NamedOracle, Scene, hit, scenario
 
 from harness.experiment.rig import Halt
-from harness.experiment.run_schedule import conduct
+from harness.experiment.run_schedule import run_experiment
 from harness.experiment.second_restart import RestartError
 from harness.model.errors import DeadlineError
-from harness.model.oracle import Answer, Evidence, Finding
+from harness.model.oracle import Evidence, Finding, OracleStatus
 from harness.model.result import Fired, Verdict
 from harness.model.schedule import CONTROL, Moment, parse
 from harness.model.trace import Death, Hit
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from harness.experiment.rig import Rig
     from harness.experiment.second_restart import Gathering
-    from harness.experiment.state_cache import Start
-    from harness.model.oracle import Life, Oracle
+    from harness.experiment.state_cache import PrefixKey
+    from harness.model.oracle import EndedIncarnation, Oracle
     from harness.model.result import ExperimentResult
     from harness.model.schedule import Schedule
     from harness.scenario import Scenario
@@ -66,9 +66,9 @@ class ToldRig:
         return replace(scenario(), oracles=self.oracles)
 
     @property
-    def lives(self) -> tuple[Life, ...]:
+    def incarnations(self) -> tuple[EndedIncarnation, ...]:
         """The incarnations: all at once, as soon as there are any."""
-        return self.evidence.lives if self.started else ()
+        return self.evidence.incarnations if self.started else ()
 
     def start(self) -> int:
         """Begin an incarnation."""
@@ -108,7 +108,7 @@ class ToldGathering:
     rig: ToldRig
     remembered: bool = False
 
-    def keep_beginning(self, start: Start) -> None:
+    def keep_beginning(self, start: PrefixKey) -> None:
         """Keep nothing."""
 
     def known_outcome(self) -> None:
@@ -134,7 +134,7 @@ def rig(tmp_path: Path) -> ToldRig:
 def conducted(rig: ToldRig, schedule: Schedule = STRUCK) -> ExperimentResult:
     """Conduct a schedule; what did not hold is never known to others."""
     gathering = ToldGathering(rig)
-    result = conduct(cast("Rig", rig), schedule, cast("Gathering", gathering))
+    result = run_experiment(cast("Rig", rig), schedule, cast("Gathering", gathering))
     assert rig.saved
     assert gathering.remembered == (result.verdict is Verdict.HELD)
     return result
@@ -249,7 +249,7 @@ class Doubtful:
         """Answer."""
         if self.fails:
             raise LookupError("no books")
-        return Finding(Answer.UNKNOWN, ("no file",))
+        return Finding(OracleStatus.UNKNOWN, ("no file",))
 
 
 @pytest.mark.parametrize(

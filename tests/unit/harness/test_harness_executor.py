@@ -120,11 +120,11 @@ def test_an_interrupt_waits_until_the_lanes_have_begun(
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     begun = []
 
-    class Beginning:
+    class PrefixSnapshot:
         def __init__(self, root: Path, core: int) -> None:
             begun.append(signal.pthread_sigmask(signal.SIG_BLOCK, []))
 
-    monkeypatch.setattr(executor, "Lane", Beginning)
+    monkeypatch.setattr(executor, "Lane", PrefixSnapshot)
     executor.Executor(2, tmp_path)
     assert begun == [before | {signal.SIGINT}] * 2
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before

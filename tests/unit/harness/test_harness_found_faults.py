@@ -10,19 +10,19 @@ from typing import cast
 
 import pytest
 
-from harness.deterministic_asyncio import Turnstile
+from harness.deterministic_asyncio import Scheduler
 from harness.explore.scenario_files import load
 from harness.images.digest import image_digest
 from harness.model.errors import UsageError
 from harness.model.image import Image
-from harness.model.result import ExperimentResult, Fired, LifeTrace, Verdict
+from harness.model.result import ExperimentResult, Fired, IncarnationTrace, Verdict
 from harness.model.schedule import CONTROL, Moment, parse
 from harness.model.trace import Hit
 from harness.model.workload import Command, Workload
 from harness.moments.catalogue import scan
 from harness.oracles.processes import NoSurvivors
 from harness.record import write_run as record
-from harness.record.outcome import Outcome
+from harness.record.outcome import ScenarioOutcome
 from harness.replay.reproduce import read_failure
 from harness.scenario import Scenario
 
@@ -85,23 +85,25 @@ def test_file_that_leaves_python_is_a_usage_error(tmp_path: Path) -> None:
 def test_moment_is_reached_by_its_own_hit_and_struck_once_an_experiment() -> None:
     """The tally of a moment: another hit of its label is not it, two lives are one experiment."""
     hit = Hit("a.b.before", {}, {"": 1}, stop=True)
-    lives = (LifeTrace(1, (hit,), "", ""), LifeTrace(2, (hit,), "", ""))
+    incarnations = (IncarnationTrace(1, (hit,), "", ""), IncarnationTrace(2, (hit,), "", ""))
     twice = parse("a.b.before=kill / a.b.before=kill")
     fired = tuple(Fired(Moment("a.b.before"), number) for number in (1, 2))
     results = (
-        ExperimentResult("s", CONTROL, 0, Verdict.HELD, lives=lives[:1]),
-        ExperimentResult("s", parse("a.b.before#7=kill"), 0, Verdict.NOT_FIRED, lives=lives[:1]),
-        ExperimentResult("s", twice, 0, Verdict.HELD, fired=fired, lives=lives),
+        ExperimentResult("s", CONTROL, 0, Verdict.HELD, incarnations=incarnations[:1]),
+        ExperimentResult(
+            "s", parse("a.b.before#7=kill"), 0, Verdict.NOT_FIRED, incarnations=incarnations[:1]
+        ),
+        ExperimentResult("s", twice, 0, Verdict.HELD, fired=fired, incarnations=incarnations),
     )
     scenario = Scenario("s", lambda _: None, lambda _: Workload((), Command("f")), (NoSurvivors(),))
-    seventh, first = Outcome(scenario, scan(()), results, whole=True).moments
+    seventh, first = ScenarioOutcome(scenario, scan(()), results, whole=True).moments
     assert (seventh.moment.ordinal, seventh.reached, seventh.struck) == (7, False, 0)
     assert (first.reached, first.struck, first.struck_in_recovery) == (True, 1, 1)
 
 
 def test_virtual_sleep_inside_a_turn_is_refused() -> None:
     """Rule 11: never a hang."""
-    turnstile = Turnstile("seed")
+    turnstile = Scheduler("seed")
 
     async def main() -> None:
         await turnstile.turn(lambda: turnstile.sleep(1))
@@ -112,7 +114,7 @@ def test_virtual_sleep_inside_a_turn_is_refused() -> None:
 
 def test_task_that_outlives_its_turn_takes_turns_of_its_own() -> None:
     """One operation at a time: what an operation has started is on its own when it is over."""
-    turnstile = Turnstile("seed")
+    turnstile = Scheduler("seed")
     order: list[str] = []
 
     async def operation(name: str) -> None:
@@ -194,7 +196,7 @@ def test_left_over_link_of_a_killed_run_is_no_obstacle(
     (tmp_path / f".latest.{os.getpid()}").symlink_to("gone")
     directory = tmp_path / "run"
     directory.mkdir()
-    record.write_record(directory, (), cast("record.RunFacts", SimpleNamespace()))
+    record.write_record(directory, (), cast("record.RunMetadata", SimpleNamespace()))
     assert (tmp_path / "latest").resolve() == directory
 
 

@@ -10,7 +10,7 @@ from benchmarks import sample_records
 from harness.gallery import check_gallery, families, new_families
 from harness.model.canonical_json import one_item_a_line
 from harness.model.errors import UsageError
-from harness.record.stable_masking import Settled
+from harness.record.stable_masking import StableMasking
 from harness.report.html_failure import failure_page
 from harness.report.issue import issue
 
@@ -111,14 +111,14 @@ def _cell(pid: str) -> str:
 
 def test_what_a_worker_takes_from_the_machine_is_settled() -> None:
     """Gallery: a process id, where a text was cut after it, and the sums over it say nothing."""
-    settled = Settled(["pid", "boot_id"], "/home/me")
+    settled = StableMasking(["pid", "boot_id"], "/home/me")
     assert settled.text('{"boot_id":"x-1","pid":77,"seq":3}') == (
         '{"boot_id":"varies","pid":"varies","seq":3}'
     )
     assert settled.text(_cell("7")) == settled.text(_cell("12345")) == '{"pid":"varies"…'
     assert settled.text("rows:" + "ab" * 32) == "rows:varies"
     assert settled.text("/home/me/x") == "~/x"
-    plain = Settled([], "/home/me")
+    plain = StableMasking([], "/home/me")
     for text in (_cell("7"), "rows:" + "ab" * 32, '{"pid":77}'):
         assert plain.text(text) == text
     assert settled.text("sha256:" + "ab" * 32) == "sha256:" + "ab" * 32

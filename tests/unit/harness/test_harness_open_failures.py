@@ -13,7 +13,7 @@ from harness.model.result import ExperimentResult, Verdict
 from harness.model.schedule import parse
 from harness.moments.catalogue import scan
 from harness.record.open_failures import keep_open
-from harness.record.outcome import Outcome
+from harness.record.outcome import ScenarioOutcome
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def run_that_found(out: Path, name: str, *found: ExperimentResult) -> None:
             record["scenario"], record["seed"] = each.scenario, each.seed
             record["schedule"] = str(each.schedule)
             (folder / "failure.json").write_text(json.dumps(record), encoding="utf-8")
-    keep_open(run, (Outcome(scenario(), scan(()), found, whole=True),))
+    keep_open(run, (ScenarioOutcome(scenario(), scan(()), found, whole=True),))
 
 
 def links(out: Path) -> dict[str, str]:

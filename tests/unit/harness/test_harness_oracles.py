@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import Scene, facts
 
-from harness.model.oracle import Answer, Finding, broken_if
+from harness.model.oracle import Finding, OracleStatus, broken_if
 from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice, read_ledger
 from harness.oracles.mailbox.artifacts import ArtifactsWhole
 from harness.oracles.mailbox.checkpoints import CheckpointsAdvance
@@ -18,9 +18,9 @@ from harness.oracles.mailbox.decisions import DecisionsRight, RestartChangesNoth
 from harness.oracles.mailbox.worker_state import (
     ArtifactRow,
     AttemptRow,
-    Books,
     CheckpointRow,
     DecisionRow,
+    WorkerState,
 )
 from harness.oracles.processes import NoSurvivors, StrangersLeftAlone
 from harness.world.ledger import EffectLedger
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from harness.model.workload import Command
     from harness.world.coordinator.facts import CoordinatorFacts
 
-HOLDS = Finding(Answer.HOLDS)
+HOLDS = Finding(OracleStatus.HOLDS)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def scene(tmp_path: Path) -> Scene:
 
 def broken(*found: str) -> Finding:
     """Return *broken* with these facts."""
-    return Finding(Answer.BROKEN, found)
+    return Finding(OracleStatus.BROKEN, found)
 
 
 def test_broken_if_there_is_evidence() -> None:
@@ -63,7 +63,7 @@ def test_the_images_of_the_evidence_are_in_order(scene: Scene) -> None:
         "after a second restart",
         "at the end",
     ]
-    assert [life.number for life in evidence.lives] == [1, 2, 3]
+    assert [life.number for life in evidence.incarnations] == [1, 2, 3]
 
 
 # Effects
@@ -149,14 +149,14 @@ def test_commands_that_ended_hold(scene: Scene) -> None:
 def test_a_command_that_did_not_end(scene: Scene, seen: CoordinatorFacts, fact: str) -> None:
     """INV-1: an end that came only after another restart is too late."""
     scene.put_facts(seen, scene.settled)
-    scene.put_facts(DONE, scene.unchanged, scene.final)
+    scene.put_facts(DONE, scene.after_restart, scene.final)
     assert CommandsEnd().check(scene.evidence()) == broken(fact)
 
 
-def fresh_books(checkpoint_of: str) -> Books:
+def fresh_books(checkpoint_of: str) -> WorkerState:
     """Return books with the attempt of the fresh command and one checkpoint."""
     attempt = AttemptRow("a9", "fresh", "compute/1", "SUCCEEDED", has_result=True)
-    return Books(attempts=(attempt,), checkpoints=(CheckpointRow(checkpoint_of, 1),))
+    return WorkerState(attempts=(attempt,), checkpoints=(CheckpointRow(checkpoint_of, 1),))
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def put_checkpoints(scene: Scene, *seqs: Mapping[str, int]) -> None:
     """Put the checkpoints of each image, in order."""
     for image, by_attempt in zip(scene.every, seqs, strict=True):
         rows = tuple(CheckpointRow(attempt, seq) for attempt, seq in by_attempt.items())
-        scene.put_books(Books(checkpoints=rows), image)
+        scene.put_books(WorkerState(checkpoints=rows), image)
 
 
 def test_checkpoints_that_advance_hold(scene: Scene) -> None:
@@ -207,7 +207,7 @@ def test_a_checkpoint_that_goes_back(scene: Scene) -> None:
 
 TEXT = b"what c1 asks for"
 CHECKSUM = hashlib.sha256(TEXT).hexdigest()
-ARTIFACT_BOOKS = Books(artifacts=(ArtifactRow("c1/out.txt", "a1", CHECKSUM),))
+ARTIFACT_BOOKS = WorkerState(artifacts=(ArtifactRow("c1/out.txt", "a1", CHECKSUM),))
 
 
 def expected(command: Command) -> Mapping[str, str]:
@@ -234,7 +234,7 @@ def artifacts(scene: Scene) -> Finding:
 def files(scene: Scene) -> Scene:
     """Give an experiment whose file was made in the recovery, with the temporary one before."""
     put_file("c1/out.txt.tmp", b"half", scene.crash)
-    put_file("c1/out.txt", TEXT, scene.settled, scene.unchanged, scene.final)
+    put_file("c1/out.txt", TEXT, scene.settled, scene.after_restart, scene.final)
     scene.put_books(ARTIFACT_BOOKS, scene.final)
     return scene
 
@@ -272,7 +272,7 @@ def test_a_file_that_is_missing_in_the_end(files: Scene) -> None:
 def test_books_that_do_not_have_the_file(files: Scene, checksum: str | None) -> None:
     """INV-11: the books record the checksum of what is there."""
     rows = (ArtifactRow("c1/out.txt", "a1", checksum),) if checksum else ()
-    files.put_books(Books(artifacts=rows), files.final)
+    files.put_books(WorkerState(artifacts=rows), files.final)
     assert artifacts(files) == broken(f"at the end: the books have file 'c1/out.txt' as {checksum}")
 
 
@@ -295,10 +295,10 @@ def decisions(scene: Scene, found: AttemptRow, *made: DecisionRow, killed: bool 
     """Ask about what the recovery, or the incarnation that is killed, decided about an attempt."""
     before, after = (scene.start, scene.crash) if killed else (scene.crash, scene.settled)
     earlier = (DecisionRow(1, "a0", "an earlier start", ""),)
-    scene.put_books(Books(attempts=(CLOSED,), decisions=earlier), scene.start, *scene.every)
-    scene.put_books(Books(attempts=(found,), decisions=earlier), before)
+    scene.put_books(WorkerState(attempts=(CLOSED,), decisions=earlier), scene.start, *scene.every)
+    scene.put_books(WorkerState(attempts=(found,), decisions=earlier), before)
     for image in scene.every[scene.every.index(after) :]:
-        scene.put_books(Books(attempts=(CLOSED,), decisions=(*earlier, *made)), image)
+        scene.put_books(WorkerState(attempts=(CLOSED,), decisions=(*earlier, *made)), image)
     oracle = DecisionsRight(
         scene.read_books, lambda row: {"RUNNING": "recompute"}.get(row.state, "start")
     )
@@ -362,23 +362,23 @@ def restarted(scene: Scene) -> Finding:
 
 def test_a_restart_that_changes_nothing_holds(scene: Scene) -> None:
     """REC-17: the fresh command, which comes afterwards, may change everything."""
-    scene.put_books(Books(boot=1), scene.settled, scene.unchanged)
-    scene.put_books(Books(boot=2), scene.crash, scene.final)
-    for image in (scene.settled, scene.unchanged):
+    scene.put_books(WorkerState(boot=1), scene.settled, scene.after_restart)
+    scene.put_books(WorkerState(boot=2), scene.crash, scene.final)
+    for image in (scene.settled, scene.after_restart):
         EffectLedger(image.world_dir).record("charge", "c1")
     assert restarted(scene) == HOLDS
 
 
 def test_a_restart_that_changes_the_worker(scene: Scene) -> None:
     """REC-17: its state before and after must be the same."""
-    scene.put_books(Books(boot=1), scene.settled)
-    scene.put_books(Books(boot=2), scene.unchanged)
+    scene.put_books(WorkerState(boot=1), scene.settled)
+    scene.put_books(WorkerState(boot=2), scene.after_restart)
     assert restarted(scene) == broken("the worker's state changed")
 
 
 def test_a_restart_that_changes_the_world(scene: Scene) -> None:
     """REC-17: no effect without work; an own view of the world is asked instead when given."""
-    EffectLedger(scene.unchanged.world_dir).record("charge", "c1")
+    EffectLedger(scene.after_restart.world_dir).record("charge", "c1")
     assert restarted(scene) == broken("the world's state changed")
     unmoved = RestartChangesNothing(scene.read_books, lambda _world_dir: None)
     assert unmoved.check(scene.evidence()) == HOLDS
@@ -386,7 +386,7 @@ def test_a_restart_that_changes_the_world(scene: Scene) -> None:
 
 def test_a_restart_that_changes_both(scene: Scene) -> None:
     """REC-17: both are told."""
-    scene.put_books(Books(boot=1), scene.settled)
+    scene.put_books(WorkerState(boot=1), scene.settled)
     EffectLedger(scene.settled.world_dir).record("charge", "c1")
     assert restarted(scene) == broken("the worker's state changed", "the world's state changed")
 

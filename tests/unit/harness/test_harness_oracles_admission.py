@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import Scene, facts, hit
 
-from harness.model.oracle import Answer
+from harness.model.oracle import OracleStatus
 from harness.oracles.mailbox.admission import CancelHonoured, DrainingAdmitsNothing, WithinCapacity
-from harness.oracles.mailbox.finished_parts import WholePartsKept
-from harness.oracles.mailbox.worker_state import AttemptRow, Books, InboxRow
+from harness.oracles.mailbox.finished_parts import FinishedPartsReused
+from harness.oracles.mailbox.worker_state import AttemptRow, InboxRow, WorkerState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 WHOLE = b"the part, whole"
 
 
-def open_books(*command_ids: str, state: str = "RUNNING") -> Books:
+def open_books(*command_ids: str, state: str = "RUNNING") -> WorkerState:
     """Return books with an attempt of each command."""
-    return Books(
+    return WorkerState(
         attempts=tuple(
             AttemptRow(f"a-{name}", name, "work/1", state, has_result=state == "SUCCEEDED")
             for name in command_ids
@@ -50,9 +50,9 @@ def takes_room(row: AttemptRow) -> bool:
 def test_attempts_that_are_over_or_take_no_room_fit_in(scene: Scene) -> None:
     """ADM-02, INV-15: what counts is open, and takes room."""
     fits = open_books("c1", "c3").attempts
-    scene.put_books(Books(attempts=(*fits, *open_books("c2", state="SUCCEEDED").attempts)))
+    scene.put_books(WorkerState(attempts=(*fits, *open_books("c2", state="SUCCEEDED").attempts)))
     finding = WithinCapacity(scene.read_books, 1, takes_room).check(scene.evidence())
-    assert finding.answer is Answer.HOLDS
+    assert finding.answer is OracleStatus.HOLDS
 
 
 @pytest.mark.parametrize("image", range(4))
@@ -60,7 +60,7 @@ def test_more_open_attempts_than_there_is_room_for(scene: Scene, image: int) -> 
     """INV-15, REC-18: one more is found in any image."""
     scene.put_books(open_books("c1", "c2"), scene.every[image])
     finding = WithinCapacity(scene.read_books, 1, takes_room).check(scene.evidence())
-    assert finding.answer is Answer.BROKEN
+    assert finding.answer is OracleStatus.BROKEN
     (fact,) = finding.evidence
     assert fact.endswith(": 2 attempts are open, capacity 1: c1, c2")
 
@@ -87,10 +87,10 @@ def test_a_draining_worker_admits_nothing(
     """INV-14, DRN-06: by the order of the inbox; an image that shows it is enough."""
     scene.commands = ("c1", "c2", "drain", "undrain", "limit")
     rows = tuple(InboxRow(command_id, "") for command_id in inbox.split())
-    scene.put_books(Books(inbox=rows), scene.crash)
+    scene.put_books(WorkerState(inbox=rows), scene.crash)
     finding = DrainingAdmitsNothing(scene.read_books, drains).check(scene.evidence())
     assert finding.evidence == admitted
-    assert (finding.answer is Answer.BROKEN) == bool(admitted)
+    assert (finding.answer is OracleStatus.BROKEN) == bool(admitted)
 
 
 def target(command: Command) -> str | None:
@@ -120,7 +120,7 @@ def test_a_cancel_that_came_in_time_is_honoured(
     )
     scene.put_facts(replace(seen, receipts=answered), scene.final)
     finding = CancelHonoured(target).check(scene.evidence())
-    assert finding.answer is (Answer.HOLDS if fact is None else Answer.BROKEN)
+    assert finding.answer is (OracleStatus.HOLDS if fact is None else OracleStatus.BROKEN)
     assert [each.removeprefix("command ") for each in finding.evidence] == [fact] * bool(fact)
 
 
@@ -154,9 +154,9 @@ def test_a_whole_part_is_not_made_again(
     file.parent.mkdir(parents=True)
     if content is not None:
         file.write_bytes(content)
-    oracle = WholePartsKept(scene.read_books, "artifacts", expected, "part.write.before")
+    oracle = FinishedPartsReused(scene.read_books, "artifacts", expected, "part.write.before")
     finding = oracle.check(recovering(scene.evidence(), [label]))
     assert finding.evidence == (
         ("incarnation 2: 'c1/part' was whole and was made again",) if again else ()
     )
-    assert (finding.answer is Answer.BROKEN) == again
+    assert (finding.answer is OracleStatus.BROKEN) == again

@@ -9,9 +9,9 @@ import pytest
 from harness_doubles import Scene, facts
 
 from harness.model.errors import HarnessError
-from harness.model.oracle import Answer, Finding
-from harness.oracles.mailbox.agreement import BoxesAgree, EventsOnce
-from harness.oracles.mailbox.worker_state import AttemptRow, Books, InboxRow, OutboxRow
+from harness.model.oracle import Finding, OracleStatus
+from harness.oracles.mailbox.agreement import EventsOnce, InboxOutboxConsistent
+from harness.oracles.mailbox.worker_state import AttemptRow, InboxRow, OutboxRow, WorkerState
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ ENDED_ATTEMPT = AttemptRow("a1", "c1", "compute/1", "SUCCEEDED", has_result=True
 OPEN_ATTEMPT = replace(ENDED_ATTEMPT, state="RUNNING", has_result=False)
 STARTED = OutboxRow("e1", "a1", "c1", "started", "digest", reported=True)
 ENDED = OutboxRow("e2", "a1", "c1", "succeeded", "digest", reported=True)
-BOOKS = Books(1, (INBOX,), (ENDED_ATTEMPT,), (STARTED, ENDED))
+BOOKS = WorkerState(1, (INBOX,), (ENDED_ATTEMPT,), (STARTED, ENDED))
 OPEN_BOOKS = replace(BOOKS, attempts=(OPEN_ATTEMPT,), outbox=(STARTED,))
 EVENT_STARTED = ("e1", "c1", "a1", "started")
 EVENT_ENDED = ("e2", "c1", "a1", "succeeded")
@@ -35,26 +35,26 @@ OPEN_FACTS = facts(delivered=["c1"], acked=["c1"], events=[EVENT_STARTED])
 def scene(tmp_path: Path) -> Scene:
     """Give an experiment that was struck before anything happened."""
     scene = Scene(tmp_path)
-    scene.put_books(Books(), scene.crash)
+    scene.put_books(WorkerState(), scene.crash)
     scene.put_facts(facts(delivered=["c1"]), scene.crash)
     return scene
 
 
 def judged(
-    scene: Scene, books: Books, seen: CoordinatorFacts, crash: Books | None = None
+    scene: Scene, books: WorkerState, seen: CoordinatorFacts, crash: WorkerState | None = None
 ) -> Finding:
     """Ask the oracle about a worker that was at rest with these books and facts."""
-    at_rest = (scene.settled, scene.unchanged, scene.final)
+    at_rest = (scene.settled, scene.after_restart, scene.final)
     scene.put_books(books, *at_rest)
     scene.put_facts(seen, *at_rest)
     if crash is not None:
         scene.put_books(crash, scene.crash)
-    return BoxesAgree(scene.read_books).check(scene.evidence())
+    return InboxOutboxConsistent(scene.read_books).check(scene.evidence())
 
 
 def test_boxes_that_agree_hold(scene: Scene) -> None:
     """INV-2, INV-4, INV-5, INV-6, INB-01, INB-02: everything is there, reported and marked."""
-    assert judged(scene, BOOKS, FACTS) == Finding(Answer.HOLDS)
+    assert judged(scene, BOOKS, FACTS) == Finding(OracleStatus.HOLDS)
 
 
 def test_a_crash_image_may_be_in_the_middle(scene: Scene) -> None:
@@ -64,7 +64,7 @@ def test_a_crash_image_may_be_in_the_middle(scene: Scene) -> None:
         scene.books.clear()
         crash = Scene(scene.path / f"{len(books.outbox)}")
         crash.put_facts(OPEN_FACTS, crash.crash)
-        assert judged(crash, BOOKS, FACTS, crash=books) == Finding(Answer.HOLDS)
+        assert judged(crash, BOOKS, FACTS, crash=books) == Finding(OracleStatus.HOLDS)
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ def test_a_crash_image_may_be_in_the_middle(scene: Scene) -> None:
         ),
     ],
 )
-def test_books_that_contradict_themselves(tmp_path: Path, books: Books, fact: str) -> None:
+def test_books_that_contradict_themselves(tmp_path: Path, books: WorkerState, fact: str) -> None:
     """INB-02, INV-2, INV-6: looked at in every image, so in a crash image too."""
     scene = Scene(tmp_path)
     scene.put_facts(FACTS, scene.crash)
     finding = judged(scene, BOOKS, FACTS, crash=books)
-    assert finding.answer is Answer.BROKEN
+    assert finding.answer is OracleStatus.BROKEN
     assert f"after incarnation 1: {fact}" in finding.evidence
     assert not [each for each in finding.evidence if each.startswith("at rest")]
 
@@ -112,8 +112,8 @@ def test_an_acknowledged_command_is_in_the_inbox(tmp_path: Path) -> None:
     """INB-01: no ACK before the command is saved; said once, however often it was acknowledged."""
     scene = Scene(tmp_path)
     scene.put_facts(facts(delivered=["c1"], acked=["c1", "c1"]), scene.crash)
-    assert judged(scene, BOOKS, FACTS, crash=Books()) == Finding(
-        Answer.BROKEN,
+    assert judged(scene, BOOKS, FACTS, crash=WorkerState()) == Finding(
+        OracleStatus.BROKEN,
         ("after incarnation 1: command 'c1' was acknowledged and is not in the inbox",),
     )
 
@@ -123,7 +123,7 @@ def test_what_is_marked_as_reported_is_at_the_coordinator(tmp_path: Path) -> Non
     scene = Scene(tmp_path)
     scene.put_facts(OPEN_FACTS, scene.crash)
     assert judged(scene, BOOKS, FACTS, crash=BOOKS) == Finding(
-        Answer.BROKEN,
+        OracleStatus.BROKEN,
         (
             (
                 "after incarnation 1: event 'succeeded' of 'c1' is marked as reported "
@@ -162,11 +162,11 @@ def test_what_is_marked_as_reported_is_at_the_coordinator(tmp_path: Path) -> Non
     ],
 )
 def test_at_rest_both_sides_tell_the_same(
-    scene: Scene, books: Books, seen: CoordinatorFacts, fact: str
+    scene: Scene, books: WorkerState, seen: CoordinatorFacts, fact: str
 ) -> None:
     """INV-4: when the worker is quiet, everything is reported and marked."""
     finding = judged(scene, books, seen)
-    assert finding.answer is Answer.BROKEN
+    assert finding.answer is OracleStatus.BROKEN
     assert f"at rest: {fact}" in finding.evidence
     assert len(set(finding.evidence)) == len(finding.evidence)
 
@@ -179,7 +179,7 @@ def test_the_end_is_looked_at_twice(scene: Scene, where: str, when: str) -> None
     scene.put_facts(FACTS, *others)
     scene.put_books(OPEN_BOOKS, getattr(scene, where))
     scene.put_facts(OPEN_FACTS, getattr(scene, where))
-    finding = BoxesAgree(scene.read_books).check(scene.evidence())
+    finding = InboxOutboxConsistent(scene.read_books).check(scene.evidence())
     assert finding.evidence == (f"{when}: attempt of 'c1' is still RUNNING",)
 
 
@@ -187,7 +187,7 @@ def test_without_a_coordinator_there_is_no_answer(tmp_path: Path) -> None:
     """Rule 2: an oracle that finds no facts does not say that they hold."""
     scene = Scene(tmp_path)
     with pytest.raises(HarnessError, match=r"no coordinator's facts"):
-        BoxesAgree(scene.read_books).check(scene.evidence())
+        InboxOutboxConsistent(scene.read_books).check(scene.evidence())
 
 
 def events_once(tmp_path: Path, seen: CoordinatorFacts) -> Finding:
@@ -203,7 +203,7 @@ def test_events_that_came_once_hold(tmp_path: Path) -> None:
         events=[EVENT_STARTED, EVENT_ENDED, ("e3", "c2", "a2", "failed")],
         receipts=[("repeated", EVENT_ENDED)],
     )
-    assert events_once(tmp_path, seen) == Finding(Answer.HOLDS)
+    assert events_once(tmp_path, seen) == Finding(OracleStatus.HOLDS)
 
 
 @pytest.mark.parametrize(
@@ -231,4 +231,4 @@ def test_events_that_came_twice(
     tmp_path: Path, seen: CoordinatorFacts, found: tuple[str, ...]
 ) -> None:
     """INV-4, ATT-05, ATT-06: another id, a second end, other content under the same id."""
-    assert events_once(tmp_path, seen) == Finding(Answer.BROKEN, found)
+    assert events_once(tmp_path, seen) == Finding(OracleStatus.BROKEN, found)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import Scene, facts
 
-from harness.model.oracle import Answer
+from harness.model.oracle import OracleStatus
 from harness.oracles.mailbox.inputs import InputKept, OneVersion
 from harness.oracles.mailbox.remote_effects import OneEffectPerCommand, UnknownLeftAlone
 from harness.oracles.mailbox.trees import NothingOutside, TreesWhole
-from harness.oracles.mailbox.worker_state import AttemptRow, Books, OutboxRow
+from harness.oracles.mailbox.worker_state import AttemptRow, OutboxRow, WorkerState
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,13 +71,13 @@ def test_an_unknown_command_that_acts_or_changes_is_found(scene: Scene) -> None:
     """INV-10, UNK-05: an effect after it was unknown, and another state."""
     oracle = UnknownLeftAlone(scene.read_books, effects)
     put_effects("c1", *scene.every)
-    scene.put_books(Books(1, attempts=(UNKNOWN,)))
-    assert oracle.check(scene.evidence()).answer is Answer.HOLDS
+    scene.put_books(WorkerState(1, attempts=(UNKNOWN,)))
+    assert oracle.check(scene.evidence()).answer is OracleStatus.HOLDS
     fresh = Scene(scene.path / "again", books={})
-    put_effects("c1", fresh.crash, fresh.settled, fresh.unchanged)
+    put_effects("c1", fresh.crash, fresh.settled, fresh.after_restart)
     put_effects("c1 c1", fresh.final)
-    fresh.put_books(Books(1, attempts=(UNKNOWN,)))
-    fresh.put_books(Books(1, attempts=(replace(UNKNOWN, state="SUCCEEDED"),)), fresh.final)
+    fresh.put_books(WorkerState(1, attempts=(UNKNOWN,)))
+    fresh.put_books(WorkerState(1, attempts=(replace(UNKNOWN, state="SUCCEEDED"),)), fresh.final)
     found = UnknownLeftAlone(fresh.read_books, effects).check(fresh.evidence())
     assert found.evidence == (
         "at the end: command 'c1' is unknown and had an effect since",
@@ -92,10 +92,12 @@ def test_a_result_of_another_input_is_found(
     """REC-03: the evidence of any image counts."""
     evidence = f'{{"input": "{began}"}}' if began else ""
     running = AttemptRow("a1", "c1", "compute/1", "RUNNING", has_result=False, evidence=evidence)
-    scene.put_books(Books(1, attempts=(running,)), scene.crash)
-    scene.put_books(Books(1, outbox=(RESULT,)), scene.settled, scene.unchanged, scene.final)
+    scene.put_books(WorkerState(1, attempts=(running,)), scene.crash)
+    scene.put_books(
+        WorkerState(1, outbox=(RESULT,)), scene.settled, scene.after_restart, scene.final
+    )
     finding = InputKept(scene.read_books).check(scene.evidence())
-    assert (finding.answer is Answer.BROKEN) == broken
+    assert (finding.answer is OracleStatus.BROKEN) == broken
 
 
 def put_files(image: Image, *names: str) -> None:
@@ -111,7 +113,7 @@ def test_a_mixture_of_versions_is_found(scene: Scene) -> None:
     known = frozenset({hashlib.sha256(b"good").hexdigest()})
     oracle = OneVersion("files", known, lambda path: path.endswith(".tmp"))
     put_files(scene.final, "good", "half.tmp")
-    assert oracle.check(scene.evidence()).answer is Answer.HOLDS
+    assert oracle.check(scene.evidence()).answer is OracleStatus.HOLDS
     put_files(scene.settled, "mixed")
     found = oracle.check(scene.evidence())
     assert found.evidence == ("at rest: file 'mixed' is no version of its source",)
@@ -126,7 +128,7 @@ def test_a_part_of_a_tree_is_found(scene: Scene) -> None:
     """ZIP-03: all or none, at every image."""
     put_files(scene.final, "c1/a", "c1/b")
     oracle = TreesWhole("files", expected)
-    assert oracle.check(scene.evidence()).answer is Answer.HOLDS
+    assert oracle.check(scene.evidence()).answer is OracleStatus.HOLDS
     put_files(scene.crash, "c1/b")
     found = oracle.check(scene.evidence())
     assert found.evidence == ("after incarnation 1: 1 of 2 files of 'c1' are there",)
@@ -136,7 +138,7 @@ def test_what_lies_outside_is_found(scene: Scene) -> None:
     """INV-12, ZIP-01: at the top of the worker's directory."""
     put_files(scene.final, "good")
     oracle = NothingOutside(("files",))
-    assert oracle.check(scene.evidence()).answer is Answer.HOLDS
+    assert oracle.check(scene.evidence()).answer is OracleStatus.HOLDS
     (scene.crash.worker_dir / "escaped.txt").touch()
     found = oracle.check(scene.evidence())
-    assert found.answer is Answer.BROKEN
+    assert found.answer is OracleStatus.BROKEN

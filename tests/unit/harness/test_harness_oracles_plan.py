@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import Scene, hit
 
-from harness.model.oracle import Answer, Oracle
-from harness.oracles.mailbox.worker_state import Books, GraphRow, SnapshotRow, StepRow
+from harness.model.oracle import Oracle, OracleStatus
+from harness.oracles.mailbox.worker_state import GraphRow, SnapshotRow, StepRow, WorkerState
 from harness.oracles.plans.plan import PlanRight
 from harness.oracles.plans.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAdvance
 from harness.oracles.plans.step_evidence import StepSource
@@ -73,7 +73,7 @@ class Story:
         ):
             if stored is not None:
                 row = SnapshotRow("r", stored[0], stored[1], tuple(stored[2]))
-                self._scene.put_books(Books(snapshots=(row,)), image)
+                self._scene.put_books(WorkerState(snapshots=(row,)), image)
             for step in effects:
                 EffectLedger(image.world_dir).record("step", f"r/{step}")
         evidence = self._scene.evidence()
@@ -109,7 +109,7 @@ def test_a_run_that_goes_on_where_it_was_holds(
 ) -> None:
     """INV-7 to INV-9, INV-13: whatever the first life left, the second did the rest once."""
     evidence = story.told(crash, seen, started=started, landed=("", started))
-    assert make(story.source).check(evidence).answer is Answer.HOLDS
+    assert make(story.source).check(evidence).answer is OracleStatus.HOLDS
 
 
 BLOCKED: Stored = (1, "failed", "a")
@@ -163,7 +163,7 @@ def test_what_the_second_life_did_wrong_is_found(
 ) -> None:
     """ORC-01, ORC-07, ORC-11, ORC-12, PLN-11, PLN-24, PLN-29, COM-09: each by its own sentence."""
     finding = make(story.source).check(story.told(*told))
-    assert finding.answer is Answer.BROKEN
+    assert finding.answer is OracleStatus.BROKEN
     assert SECOND + fact in finding.evidence
 
 

@@ -11,7 +11,7 @@ from harness_doubles import broken, hits, result, scenario
 from harness.model.result import Verdict, Violation
 from harness.model.schedule import Moment, parse
 from harness.moments.catalogue import Catalogue, DeclaredPoint
-from harness.record.outcome import ExitCode, MomentTally, Outcome, exit_code
+from harness.record.outcome import ExitCode, MomentTally, ScenarioOutcome, exit_code
 from harness.scenario import HOLDS, Pin, broken_by
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ AT_B = parse("a.b.before=kill")
 AT_C = parse("a.c.before=kill")
 LABELS = ("a.b.before", "a.c.before")
 CATALOGUE = Catalogue([DeclaredPoint(label, "p/a.py", n) for n, label in enumerate(LABELS, 1)])
-CONTROL_HELD = result(lives=[hits(*LABELS)])
+CONTROL_HELD = result(incarnations=[hits(*LABELS)])
 FIRST = broken_by("first")
 
 
@@ -34,12 +34,12 @@ def outcome(
     catalogue: Catalogue = CATALOGUE,
     strike: tuple[str, ...] = (),
     must_reach_all: bool = True,
-) -> Outcome:
+) -> ScenarioOutcome:
     """Return the outcome of a scenario with two oracles and these experiments."""
     tried = scenario(
         pin=pin, oracles=("first", "second"), strike=strike, must_reach_all=must_reach_all
     )
-    return Outcome(tried, catalogue, (control, *others), whole=whole)
+    return ScenarioOutcome(tried, catalogue, (control, *others), whole=whole)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_broken_is_stronger_than_inconclusive() -> None:
 def test_nothing_is_concluded_when_the_control_leg_failed(pin: Pin, verdict: Verdict) -> None:
     """Rule 5: then the scenario is unknown, even where an experiment broke."""
     found = (Violation("first", "a fact"),) if verdict is Verdict.BROKEN else ()
-    control = result(lives=[hits(*LABELS)], verdict=verdict, violations=found, note="a note")
+    control = result(incarnations=[hits(*LABELS)], verdict=verdict, violations=found, note="a note")
     seen = outcome(broken(AT_B, "first"), control=control, pin=pin)
     assert seen.exit_code is ExitCode.INCONCLUSIVE
     why = "first: a fact" if found else "a note"
@@ -106,7 +106,7 @@ def test_nothing_is_concluded_when_the_control_leg_failed(pin: Pin, verdict: Ver
 
 def test_a_declared_point_that_nothing_reached_is_inconclusive() -> None:
     """HAR-01: a point with no hits turns the run red, and the reason says where it stands."""
-    seen = outcome(control=result(lives=[hits("a.b.before")]))
+    seen = outcome(control=result(incarnations=[hits("a.b.before")]))
     assert seen.unreached == ("a.c.before",)
     assert seen.exit_code is ExitCode.INCONCLUSIVE
     assert list(seen.inconclusive()) == ["p/a.py:2: a.c.before is declared and was never reached"]
@@ -114,7 +114,7 @@ def test_a_declared_point_that_nothing_reached_is_inconclusive() -> None:
 
 def test_a_point_that_a_recovery_reached_is_reached() -> None:
     """HAR-01: any incarnation of any experiment counts."""
-    control = result(lives=[hits("a.b.before")])
+    control = result(incarnations=[hits("a.b.before")])
     seen = outcome(result(AT_B, [hits("a.b.before"), hits("a.c.before")]), control=control)
     assert seen.unreached == ()
     assert seen.exit_code is ExitCode.AS_PINNED
@@ -122,7 +122,7 @@ def test_a_point_that_a_recovery_reached_is_reached() -> None:
 
 def test_points_count_only_where_they_were_promised() -> None:
     """One schedule alone, a scenario that says so, and labels not to be struck owe nothing."""
-    control = result(lives=[hits("a.b.before")])
+    control = result(incarnations=[hits("a.b.before")])
     assert outcome(control=control, whole=False).unreached == ()
     assert outcome(control=control, must_reach_all=False).unreached == ()
     assert outcome(control=control, strike=("a.b.before",)).unreached == ()
@@ -137,7 +137,7 @@ def test_the_tally_of_moments() -> None:
         broken(twice, "first"),
         result(AT_C, verdict=Verdict.NOT_FIRED, fired=0),
         result(parse("x.y.mid=kill"), verdict=Verdict.NOT_FIRED, fired=0),
-        control=result(lives=[hits("a.b.before")]),
+        control=result(incarnations=[hits("a.b.before")]),
     )
     assert seen.moments == (
         MomentTally(
@@ -178,7 +178,7 @@ def test_a_moment_does_not_survive_anything_else(verdict: Verdict) -> None:
 
 def test_points_that_were_not_reached_are_moments_too() -> None:
     """HAR-01: they are in the tally, not reached and not struck."""
-    (missed,) = outcome(control=result(lives=[hits("a.b.before")])).moments
+    (missed,) = outcome(control=result(incarnations=[hits("a.b.before")])).moments
     assert (missed.moment, missed.reached, missed.struck) == (Moment("a.c.before"), False, 0)
 
 
@@ -188,7 +188,7 @@ UNSURE = outcome(result(AT_B, verdict=Verdict.HUNG))
 
 
 @pytest.mark.parametrize("others", list(itertools.permutations([AS_PINNED, BROKEN, UNSURE])))
-def test_the_exit_code_of_a_run(others: tuple[Outcome, ...]) -> None:
+def test_the_exit_code_of_a_run(others: tuple[ScenarioOutcome, ...]) -> None:
     """Rule 8: broken over inconclusive over as pinned, in whatever order."""
     assert exit_code(others) is ExitCode.BROKEN
     without_broken = tuple(each for each in others if each is not BROKEN)

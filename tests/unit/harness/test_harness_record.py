@@ -17,11 +17,11 @@ from harness.moments.catalogue import Catalogue, DeclaredPoint
 from harness.record.environment import NOWHERE
 from harness.record.failure_schema import FAILURE_SCHEMA, FailureRecord, read_failure_record
 from harness.record.masking import Masking
-from harness.record.outcome import Outcome
+from harness.record.outcome import ScenarioOutcome
 from harness.record.run_schema import SCHEMA, RunRecord
 from harness.record.validation import check
 from harness.record.write_run import (
-    RunFacts,
+    RunMetadata,
     as_json,
     new_run_dir,
     totals,
@@ -33,25 +33,27 @@ if TYPE_CHECKING:
     from harness.model.result import ExperimentResult
 
 STARTED = datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
-FACTS = RunFacts("smoke", 7, 2, STARTED, 3.14159, "my_scenarios.py", NOWHERE)
+FACTS = RunMetadata("smoke", 7, 2, STARTED, 3.14159, "my_scenarios.py", NOWHERE)
 UNMASKED = Masking({}, "", "")
 AT_B = parse("a.b.before[command=c2]=kill")
 CATALOGUE = Catalogue([DeclaredPoint("a.b.before", "p/a.py", 1)])
 
 
-def outcomes(*others: ExperimentResult) -> tuple[Outcome, ...]:
+def outcomes(*others: ExperimentResult) -> tuple[ScenarioOutcome, ...]:
     """Return a run of one scenario."""
-    control = result(lives=[hits("a.b.before")])
-    return (Outcome(scenario(), CATALOGUE, (control, *others), whole=True),)
+    control = result(incarnations=[hits("a.b.before")])
+    return (ScenarioOutcome(scenario(), CATALOGUE, (control, *others), whole=True),)
 
 
 def failed() -> ExperimentResult:
     """Return an experiment that broke, with what its incarnations did."""
-    lives = result(AT_B, [[hit("a.b.before", 2, command="c2")], hits("a.b.before")]).lives
-    return replace(broken(AT_B, "first"), lives=lives, seed=7)
+    incarnations = result(
+        AT_B, [[hit("a.b.before", 2, command="c2")], hits("a.b.before")]
+    ).incarnations
+    return replace(broken(AT_B, "first"), incarnations=incarnations, seed=7)
 
 
-def recorded(facts: RunFacts, *others: ExperimentResult) -> RunRecord:
+def recorded(facts: RunMetadata, *others: ExperimentResult) -> RunRecord:
     """Return the record of a run, without anything to mask."""
     return as_json(outcomes(*others), facts, UNMASKED)
 

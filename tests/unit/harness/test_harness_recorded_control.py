@@ -27,9 +27,10 @@ def _image(path: Path, text: str) -> Path:
 
 def test_control_leg_is_told_until_its_rest(tmp_path: Path) -> None:
     """Issue 6: the control leg has a timeline of its own and a final state to compare with."""
-    control = result(lives=[hits("a.b.before", "a.b.after"), hits("a.b.before")])
+    control = result(incarnations=[hits("a.b.before", "a.b.after"), hits("a.b.before")])
     failure = replace(
-        broken(AT, "first"), lives=result(AT, [hits("a.b.before"), hits("a.b.before")]).lives
+        broken(AT, "first"),
+        incarnations=result(AT, [hits("a.b.before"), hits("a.b.before")]).incarnations,
     )
     image = _image(tmp_path / "control", "done")
     put_facts(image / "world", facts(acked=["c1"]))
@@ -53,7 +54,7 @@ def test_control_leg_is_told_until_its_rest(tmp_path: Path) -> None:
 
 def test_control_leg_that_was_not_kept_has_its_points_alone(tmp_path: Path) -> None:
     """A record that is made where no image was kept says what is known, and no more."""
-    control = result(lives=[hits("a.b.before")])
+    control = result(incarnations=[hits("a.b.before")])
     row = control_row(broken(AT, "first"), control, tmp_path / "nowhere", None)
     assert [each["what"] for each in row["history"]] == ["started", "point", "ended"]
     assert row["state"] is None
@@ -61,7 +62,10 @@ def test_control_leg_that_was_not_kept_has_its_points_alone(tmp_path: Path) -> N
 
 def test_broken_control_leg_is_not_shown_beside_itself(tmp_path: Path) -> None:
     """A failure without a strike is the control leg: there is nothing to put beside it."""
-    control = replace(broken(CONTROL, "first"), lives=result(lives=[hits("a.b.before")]).lives)
+    control = replace(
+        broken(CONTROL, "first"),
+        incarnations=result(incarnations=[hits("a.b.before")]).incarnations,
+    )
     image = _image(tmp_path / "control", "done")
     row = control_row(control, control, image, read_held(image))
     assert (row["history"], row["state"]) == ([], None)

@@ -9,7 +9,7 @@ from harness_doubles import broken, hit, result, scenario
 from harness.model.result import Fired
 from harness.model.schedule import Moment, parse
 from harness.moments.catalogue import Catalogue
-from harness.record.outcome import Outcome
+from harness.record.outcome import ScenarioOutcome
 from harness.record.strikes import strike_row
 
 AT = parse("save.do.after#1=kill")
@@ -22,10 +22,10 @@ def _row(*, before: tuple[object, ...], after: tuple[object, ...]) -> tuple[list
     failure = replace(
         broken(AT, "first"),
         fired=(FIRED,),
-        lives=result(AT, [[*before, STRUCK]]).lives,  # type: ignore[list-item]
+        incarnations=result(AT, [[*before, STRUCK]]).incarnations,  # type: ignore[list-item]
     )
-    control = result(lives=[[*before, STRUCK, *after]])  # type: ignore[list-item]
-    outcome = Outcome(scenario(), Catalogue([]), (control, failure), whole=True)
+    control = result(incarnations=[[*before, STRUCK, *after]])  # type: ignore[list-item]
+    outcome = ScenarioOutcome(scenario(), Catalogue([]), (control, failure), whole=True)
     row = strike_row(FIRED, failure, outcome)
     return row["passed"], row["next_in_control"]
 

@@ -43,7 +43,7 @@ def test_the_documented_example_is_two_lives() -> None:
 def test_a_comma_joins_the_faults_of_one_life() -> None:
     """Design, *schedule*: ``,`` joins; `moments` are in the order of the text."""
     schedule = parse("a.b.before=kill, a.b.after#2=kill / a.b.mid=kill")
-    assert [len(life) for life in schedule.lives] == [2, 1]
+    assert [len(life) for life in schedule.incarnations] == [2, 1]
     assert list(map(str, schedule.moments)) == ["a.b.before#1", "a.b.after#2", "a.b.mid#1"]
 
 

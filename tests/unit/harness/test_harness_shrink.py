@@ -27,9 +27,9 @@ PROPERTY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LIVES = st.lists(st.sampled_from("abcdefg"), min_size=2, max_size=7).map(tuple)
 
 
-def schedule(lives: Lives) -> Schedule:
+def schedule(incarnations: Lives) -> Schedule:
     """Return a schedule that strikes one incarnation after the other."""
-    return parse(" / ".join(f"part.{life}.before=kill" for life in lives))
+    return parse(" / ".join(f"part.{life}.before=kill" for life in incarnations))
 
 
 class Runner:
@@ -45,8 +45,8 @@ class Runner:
 
     def outcome(self, tried: Schedule) -> ExperimentResult:
         """Return what comes of a schedule."""
-        lives = tuple(str(strike[0].moment).split(".")[1] for strike in tried.lives)
-        oracles = self.breaks(lives)
+        incarnations = tuple(str(strike[0].moment).split(".")[1] for strike in tried.incarnations)
+        oracles = self.breaks(incarnations)
         return broken(tried, *oracles) if oracles else result(tried, verdict=Verdict.HELD)
 
     def run(self, jobs: Sequence[Job], *, keep: bool) -> Iterator[tuple[int, ExperimentResult]]:
@@ -58,47 +58,47 @@ class Runner:
 
     def shrink(self, *given_lives: Lives, left: int = RUNS) -> list[Minimal]:
         """Shrink failures in one run."""
-        failures = [self.outcome(schedule(lives)) for lives in given_lives]
+        failures = [self.outcome(schedule(incarnations)) for incarnations in given_lives]
         shrinker = Shrinker(cast("Executor", self), left=left)
         found = shrinker.shrink_all(failures)
         return [found[failure.fingerprint] for failure in failures]
 
 
 @st.composite
-def runners(draw: st.DrawFn, lives: Lives) -> Runner:
+def runners(draw: st.DrawFn, incarnations: Lives) -> Runner:
     """Draw a worker that these lives break; what a part of them does follows no rule."""
     parts = {
         part: draw(st.sets(st.sampled_from(("first", "second"))))
-        for size in range(1, len(lives))
-        for part in sorted(set(combinations(lives, size)))
+        for size in range(1, len(incarnations))
+        for part in sorted(set(combinations(incarnations, size)))
         if draw(st.integers(0, 3)) == 0
     }
-    parts[lives] = draw(st.sets(st.sampled_from(("first", "second")), min_size=1))
+    parts[incarnations] = draw(st.sets(st.sampled_from(("first", "second")), min_size=1))
     return Runner(lambda tried: tuple(sorted(parts.get(tried, set()))))
 
 
 def _without_one(tried: Schedule) -> list[Schedule]:
     return [
-        Schedule(tried.lives[:index] + tried.lives[index + 1 :])
-        for index in range(len(tried.lives))
+        Schedule(tried.incarnations[:index] + tried.incarnations[index + 1 :])
+        for index in range(len(tried.incarnations))
     ]
 
 
 @PROPERTY
 @given(st.data(), LIVES)
 def test_what_is_found_breaks_the_same_promise_and_is_minimal(
-    data: st.DataObject, lives: Lives
+    data: st.DataObject, incarnations: Lives
 ) -> None:
     """Issue 6: the minimal schedule is believed because everything shorter was tried."""
-    runner = data.draw(runners(lives))
-    failure = runner.outcome(schedule(lives))
-    (found,) = runner.shrink(lives)
+    runner = data.draw(runners(incarnations))
+    failure = runner.outcome(schedule(incarnations))
+    (found,) = runner.shrink(incarnations)
     now = runner.outcome(found.schedule)
     assert set(now.oracles) & set(failure.oracles)
-    kept = iter(failure.schedule.lives)
-    assert all(life in kept for life in found.schedule.lives), "not a part of what was given"
+    kept = iter(failure.schedule.incarnations)
+    assert all(life in kept for life in found.schedule.incarnations), "not a part of what was given"
     assert len(runner.ran) == len(set(runner.ran)) <= RUNS_EACH
-    if found.whole and len(found.schedule.lives) > 1:
+    if found.whole and len(found.schedule.incarnations) > 1:
         for shorter in _without_one(found.schedule):
             assert not set(runner.outcome(shorter).oracles) & set(failure.oracles)
     if not found.whole:
@@ -108,15 +108,17 @@ def test_what_is_found_breaks_the_same_promise_and_is_minimal(
 
 @PROPERTY
 @given(st.data(), LIVES)
-def test_what_was_tried_is_told_as_it_was(data: st.DataObject, lives: Lives) -> None:
+def test_what_was_tried_is_told_as_it_was(data: st.DataObject, incarnations: Lives) -> None:
     """Issue 6: how it was shrunk; each step that was taken is shorter than the one before."""
-    runner = data.draw(runners(lives))
-    (found,) = runner.shrink(lives)
+    runner = data.draw(runners(incarnations))
+    (found,) = runner.shrink(incarnations)
     for step in found.tried:
         assert step.verdict is runner.outcome(step.schedule).verdict
-    taken = [schedule(lives), *(step.schedule for step in found.tried if step.taken)]
+    taken = [schedule(incarnations), *(step.schedule for step in found.tried if step.taken)]
     assert taken[-1] == found.schedule
-    assert [len(each.lives) for each in taken] == [len(lives) - n for n in range(len(taken))]
+    assert [len(each.incarnations) for each in taken] == [
+        len(incarnations) - n for n in range(len(taken))
+    ]
     row = minimal_row(found)
     assert row["schedule"] == str(found.schedule)
     assert [step["taken"] for step in row["steps"]] == [step.taken for step in found.tried]

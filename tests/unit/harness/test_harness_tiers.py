@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from harness.model.schedule import Schedule
     from harness.model.trace import Hit
 
-    Answer = Callable[[Schedule], ExperimentResult]
+    OracleStatus = Callable[[Schedule], ExperimentResult]
 
 WORK = hits("a.b.before", "a.b.after", "a.b.before")
 RECOVERY = hits("scan.b.before", "a.b.before")
@@ -38,7 +38,7 @@ def every(_label: str) -> bool:
     return True
 
 
-def drive(rounds: Rounds, answer: Answer) -> list[list[str]]:
+def drive(rounds: Rounds, answer: OracleStatus) -> list[list[str]]:
     """Answer each round of a tier until it ends, and return the rounds as text."""
     seen: list[list[str]] = []
     schedules = next(rounds)
@@ -50,12 +50,12 @@ def drive(rounds: Rounds, answer: Answer) -> list[list[str]]:
             return seen
 
 
-def worker(work: Sequence[Hit] = WORK, recovery: Sequence[Hit] = RECOVERY) -> Answer:
+def worker(work: Sequence[Hit] = WORK, recovery: Sequence[Hit] = RECOVERY) -> OracleStatus:
     """Return a worker that works in its first life and recovers in each life after it."""
 
     def answer(schedule: Schedule) -> ExperimentResult:
-        lives = [work, *[recovery] * (len(schedule.lives) + 1)]
-        return result(schedule, lives, images=[str(schedule)] * len(lives))
+        incarnations = [work, *[recovery] * (len(schedule.incarnations) + 1)]
+        return result(schedule, incarnations, images=[str(schedule)] * len(incarnations))
 
     return answer
 
@@ -74,7 +74,7 @@ def test_smoke_follows_recoveries_of_recoveries() -> None:
 
     def answer(schedule: Schedule) -> ExperimentResult:
         deeper = [hits(f"r{n}.b.before") for n in range(4)]
-        return result(schedule, [hits("a.b.before"), *deeper[1 : len(schedule.lives) + 2]])
+        return result(schedule, [hits("a.b.before"), *deeper[1 : len(schedule.incarnations) + 2]])
 
     rounds = drive(smoke(every, 0), answer)
     assert [len(schedules) for schedules in rounds] == [1, 1, 1, 1, 1]
@@ -154,8 +154,8 @@ def test_full_strikes_labels_that_only_a_second_recovery_reaches() -> None:
     """HAR-03: what the recovery after a crashed recovery reaches for the first time is struck."""
 
     def answer(schedule: Schedule) -> ExperimentResult:
-        lives = [WORK, RECOVERY, hits("late.b.before", "a.b.before")]
-        return result(schedule, lives, images=["same"] * 3)
+        incarnations = [WORK, RECOVERY, hits("late.b.before", "a.b.before")]
+        return result(schedule, incarnations, images=["same"] * 3)
 
     rounds = drive(full(every, 0), answer)
     assert rounds[3:] == [
@@ -176,7 +176,10 @@ def test_deep_begins_with_full() -> None:
     whole = drive(full(every, 7), worker())
     assert rounds[: len(whole)] == whole
     drawn = rounds[len(whole) :]
-    assert [{len(parse(text).lives) for text in schedules} for schedules in drawn] == [{3}, {4}]
+    assert [{len(parse(text).incarnations) for text in schedules} for schedules in drawn] == [
+        {3},
+        {4},
+    ]
 
 
 def test_deep_draws_from_the_seed_alone() -> None:
@@ -201,8 +204,10 @@ def test_deep_goes_on_only_from_what_held() -> None:
     def answer(schedule: Schedule) -> ExperimentResult:
         bad = schedule.moments[1:2] == (Moment("scan.b.before"),)
         verdict = Verdict.BROKEN if bad else Verdict.HELD
-        lives = [WORK, *[RECOVERY] * (len(schedule.lives) + 1)]
-        return result(schedule, lives, verdict=verdict, images=[str(schedule)] * len(lives))
+        incarnations = [WORK, *[RECOVERY] * (len(schedule.incarnations) + 1)]
+        return result(
+            schedule, incarnations, verdict=verdict, images=[str(schedule)] * len(incarnations)
+        )
 
     drawn = drive(deep(every, 1), answer)[3:]
     assert drawn
@@ -222,7 +227,7 @@ def test_the_moment_of_a_hit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schedule", "lives", "fired", "expected"),
+    ("schedule", "incarnations", "fired", "expected"),
     [
         (CONTROL, [WORK, RECOVERY], 0, WORK),
         (parse("a.b.before=kill"), [WORK, RECOVERY], 1, RECOVERY),
@@ -233,10 +238,10 @@ def test_the_moment_of_a_hit() -> None:
     ],
 )
 def test_the_recovery_is_the_life_after_the_last_proved_strike(
-    schedule: Schedule, lives: Sequence[Sequence[Hit]], fired: int, expected: Sequence[Hit]
+    schedule: Schedule, incarnations: Sequence[Sequence[Hit]], fired: int, expected: Sequence[Hit]
 ) -> None:
     """Rule 1: without proof of every strike there is no recovery to look at."""
-    assert recovery_hits(result(schedule, lives, fired=fired)) == tuple(expected)
+    assert recovery_hits(result(schedule, incarnations, fired=fired)) == tuple(expected)
 
 
 @pytest.mark.parametrize(

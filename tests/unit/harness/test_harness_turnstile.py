@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from harness.deterministic_asyncio import Turnstile
+from harness.deterministic_asyncio import Scheduler
 
 FOREVER_S = 1e9
 """A wait that no test could outlast, were it real."""
@@ -44,7 +44,7 @@ class Port:
 def order(seed: str, tasks: int = 6) -> list[str]:
     """Return the order in which tasks that ask at once get their turns."""
     port = Port()
-    turnstile = Turnstile(seed)
+    turnstile = Scheduler(seed)
     guarded = turnstile.guard(port)
 
     async def main() -> None:
@@ -76,7 +76,7 @@ def test_every_one_is_first_for_some_seed() -> None:
 def test_one_turn_is_taken_at_a_time() -> None:
     """An operation ends before the next begins, however many steps it takes."""
     port = Port()
-    turnstile = Turnstile("seed")
+    turnstile = Scheduler("seed")
     guarded = turnstile.guard(port)
 
     async def worker(name: str) -> None:
@@ -95,7 +95,7 @@ def test_one_turn_is_taken_at_a_time() -> None:
 def test_an_operation_inside_a_turn_belongs_to_it() -> None:
     """A port that is built on a port takes one turn, and does not wait for itself."""
     port = Port()
-    turnstile = Turnstile("seed")
+    turnstile = Scheduler("seed")
     guarded = turnstile.guard(port)
 
     async def outer(name: str) -> str:
@@ -114,7 +114,7 @@ def test_a_turn_after_a_turn_is_another_one() -> None:
 
     def interleaving(seed: str) -> list[str]:
         port = Port()
-        turnstile = Turnstile(seed)
+        turnstile = Scheduler(seed)
         guarded = turnstile.guard(port)
 
         async def worker(name: str) -> None:
@@ -135,7 +135,7 @@ def test_a_turn_after_a_turn_is_another_one() -> None:
 def test_who_is_cancelled_while_waiting_takes_no_turn() -> None:
     """A cancelled task leaves the queue, and the others go on."""
     port = Port()
-    turnstile = Turnstile("seed")
+    turnstile = Scheduler("seed")
     guarded = turnstile.guard(port)
 
     async def main() -> None:
@@ -152,7 +152,7 @@ def test_who_is_cancelled_while_waiting_takes_no_turn() -> None:
 def test_who_is_cancelled_with_the_turn_just_granted_gives_it_back() -> None:
     """Between the grant and the first step a cancellation does not lose the turn."""
     port = Port()
-    turnstile = Turnstile("seed")
+    turnstile = Scheduler("seed")
     guarded = turnstile.guard(port)
 
     async def main() -> None:
@@ -172,7 +172,7 @@ def test_who_is_cancelled_with_the_turn_just_granted_gives_it_back() -> None:
 def test_who_is_cancelled_in_a_turn_gives_it_back() -> None:
     """A cancelled operation ends its turn, and the others go on."""
     port = Port()
-    turnstile = Turnstile("seed")
+    turnstile = Scheduler("seed")
     guarded = turnstile.guard(port)
     inside = asyncio.Event()
 
@@ -194,7 +194,7 @@ def test_who_is_cancelled_in_a_turn_gives_it_back() -> None:
 def test_an_operation_that_fails_gives_its_turn_back() -> None:
     """An error comes to the one who asked, and the others go on."""
     port = Port()
-    turnstile = Turnstile("seed")
+    turnstile = Scheduler("seed")
     guarded = turnstile.guard(port)
 
     async def failing() -> None:
@@ -211,7 +211,7 @@ def test_an_operation_that_fails_gives_its_turn_back() -> None:
 
 def test_sleepers_wake_in_the_order_of_their_times() -> None:
     """HAR-06: virtual time goes from one wake-up to the next, equal times in order of asking."""
-    turnstile = Turnstile("seed")
+    turnstile = Scheduler("seed")
     woken: list[tuple[str, float]] = []
 
     async def sleeper(name: str, *delays_s: float) -> None:
@@ -237,7 +237,7 @@ def test_sleepers_wake_in_the_order_of_their_times() -> None:
 def test_no_one_sleeps_past_a_waiting_operation() -> None:
     """HAR-06: virtual time moves only when no I/O is left to do."""
     port = Port()
-    turnstile = Turnstile("seed")
+    turnstile = Scheduler("seed")
     guarded = turnstile.guard(port)
 
     async def sleeper() -> None:
@@ -253,7 +253,7 @@ def test_no_one_sleeps_past_a_waiting_operation() -> None:
 
 def test_a_cancelled_sleeper_does_not_move_time() -> None:
     """HAR-06: a back-off that was given up costs nothing."""
-    turnstile = Turnstile("seed")
+    turnstile = Scheduler("seed")
 
     async def main() -> None:
         given_up = asyncio.create_task(turnstile.sleep(5))
@@ -268,7 +268,7 @@ def test_a_cancelled_sleeper_does_not_move_time() -> None:
 def test_a_guarded_port_is_the_port() -> None:
     """Arguments, results and plain methods of a guarded port are the port's own."""
     port = Port()
-    turnstile = Turnstile("seed")
+    turnstile = Scheduler("seed")
     guarded = turnstile.guard(port)
 
     async def main() -> str:
@@ -284,7 +284,7 @@ def test_a_guarded_port_is_the_port() -> None:
 def test_a_free_method_takes_no_turn() -> None:
     """What waits without bound must not hold up the others, nor be held up by them."""
     port = Port()
-    turnstile = Turnstile("seed")
+    turnstile = Scheduler("seed")
     guarded = turnstile.guard(port, free=frozenset({"listen"}))
     assert guarded.listen == port.listen
     assert guarded.fetch != port.fetch
@@ -303,7 +303,7 @@ def test_a_free_method_takes_no_turn() -> None:
 def test_what_waits_for_a_block_is_called_last_and_once() -> None:
     """It is called when nothing else can go on: after every operation and every sleeper."""
     port = Port()
-    turnstile = Turnstile("seed")
+    turnstile = Scheduler("seed")
     guarded = turnstile.guard(port)
     calls: list[float] = []
 
@@ -329,12 +329,12 @@ def test_what_waits_for_a_block_is_called_last_and_once() -> None:
 
 def test_nothing_to_open_is_said() -> None:
     """With nobody waiting, the loop is left to wait for real I/O."""
-    assert not Turnstile("seed").open_next()
+    assert not Scheduler("seed").open_next()
 
 
 def test_real_waits_stay_real() -> None:
     """Real I/O is waited for: a reply from a pipe wakes its task."""
-    turnstile = Turnstile("seed")
+    turnstile = Scheduler("seed")
 
     async def main() -> bytes:
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

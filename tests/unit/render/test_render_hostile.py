@@ -236,7 +236,7 @@ def _shape(source: str) -> str:
 def test_a_million_lines_stay_small(renderer: Callable[..., str]) -> None:
     """Issue 6, rule 11: a report has a size, whatever the worker wrote."""
     record = failure_record()
-    record["lives"][0]["output"] = "noise\n" * 1_000_000
+    record["incarnations"][0]["output"] = "noise\n" * 1_000_000
     record["violations"] = [{"oracle": "loud", "message": "x" * 1_000_000}] * 1_000
     assert len(renderer(record)) < 300_000
 

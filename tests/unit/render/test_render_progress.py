@@ -23,7 +23,7 @@ def finished(verdict: Verdict) -> ExperimentFinished:
             violations=(),
             fired=(),
             note="",
-            lives=(),
+            incarnations=(),
             survivors=(),
         )
     )

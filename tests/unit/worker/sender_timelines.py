@@ -29,7 +29,7 @@ def reference_sender(bench: Bench) -> Sender:
 
 
 @dataclass
-class Stage:
+class ServiceContext:
     """A sender at work on doubles, with the times of its flushes.
 
     Attributes:
@@ -76,14 +76,14 @@ class Stage:
             self.task.result()
 
 
-async def t1(stage: Stage) -> None:
+async def t1(stage: ServiceContext) -> None:
     """Always ok: 0, 1, 2, 3 seconds, and nothing on the wire."""
     await stage.until(3.5)
     assert stage.flushes == [0, 1, 2, 3]
     assert stage.bench.control.sent == []
 
 
-async def t2(stage: Stage) -> None:
+async def t2(stage: ServiceContext) -> None:
     """Always retryable: longer each time, up to 30 s, each one observed, for ever."""
     stage.bench.store.events.append(saved_event(1))
     stage.bench.control.faults.plan("send_event", *(network_failure() for _ in range(1000)))
@@ -95,14 +95,14 @@ async def t2(stage: Stage) -> None:
     assert {event.event_id for event in stage.bench.control.sent} == {"event-1"}
 
 
-async def t3(stage: Stage) -> None:
+async def t3(stage: ServiceContext) -> None:
     """Fail, fail, fail, ok, fail, ok, ok: one success resets the wait."""
     stage.fail(True, True, True, False, True, False, False)
     await stage.until(10.5)
     assert stage.flushes == [0, 1, 3, 7, 8, 9, 10]
 
 
-async def t4(stage: Stage) -> None:
+async def t4(stage: ServiceContext) -> None:
     """Fail at 0, wakes in the wait: nothing before 1, then one or two flushes at once."""
     stage.fail(True)
     for time_s in (0.2, 0.3, 0.4):
@@ -111,7 +111,7 @@ async def t4(stage: Stage) -> None:
     assert stage.flushes in ([0, 1, 2, 3], [0, 1, 1, 2, 3])
 
 
-async def t5_wake(stage: Stage) -> None:
+async def t5_wake(stage: ServiceContext) -> None:
     """Idle, a hundred wakes at 0.5: one flush at once, and the poll starts anew."""
 
     def wake() -> None:
@@ -123,7 +123,7 @@ async def t5_wake(stage: Stage) -> None:
     assert stage.flushes == [0, 0.5, 1.5, 2.5]
 
 
-async def t5_request(stage: Stage) -> None:
+async def t5_request(stage: ServiceContext) -> None:
     """Idle, a request at 0.5: answered with the result of the flush at 0.5."""
     await stage.until(0.5)
     request = asyncio.create_task(stage.sender.flush())
@@ -134,7 +134,7 @@ async def t5_request(stage: Stage) -> None:
     assert stage.flushes == [0, 0.5, 1.5, 2.5]
 
 
-async def t6(stage: Stage) -> None:
+async def t6(stage: ServiceContext) -> None:
     """Five failures, a request at 16: the flush at 31 answers it."""
     stage.fail(True, True, True, True, True)
     await stage.until(16)
@@ -147,7 +147,7 @@ async def t6(stage: Stage) -> None:
     assert stage.flushes == [0, 1, 3, 7, 15, 31, 32, 33]
 
 
-async def t7(stage: Stage) -> None:
+async def t7(stage: ServiceContext) -> None:
     """T2 with the session's end at 16: returns without error at 16, whatever is left to wait."""
     stage.fail(*[True] * 10)
     await stage.until(16)
@@ -159,7 +159,7 @@ async def t7(stage: Stage) -> None:
     assert stage.flushes == [0, 1, 3, 7, 15]
 
 
-async def t8(stage: Stage) -> None:
+async def t8(stage: ServiceContext) -> None:
     """Ok at 0, a local database error at 1: returned at 1, no wait."""
     stage.bench.store.faults.plan("unreported", None, OSError("disk"))
     await stage.until(100)
@@ -168,7 +168,7 @@ async def t8(stage: Stage) -> None:
     assert _error(stage) == "disk"
 
 
-async def t9(stage: Stage) -> None:
+async def t9(stage: ServiceContext) -> None:
     """A retryable failure with a request: answered with the error at once, then the wait."""
     await settled()
     failure = network_failure()
@@ -181,7 +181,7 @@ async def t9(stage: Stage) -> None:
     assert stage.flushes == [0, 0, 1]
 
 
-async def t10(stage: Stage) -> None:
+async def t10(stage: ServiceContext) -> None:
     """A refusal of the identity, wrapped as a delivery error: returned at once, the event stays."""
     stage.bench.store.events.append(saved_event(1))
     stage.bench.control.faults.plan("send_event", refused(Kind.UNAUTHENTICATED))
@@ -191,7 +191,7 @@ async def t10(stage: Stage) -> None:
     assert stage.bench.store.reported == []
 
 
-async def t11(stage: Stage) -> None:
+async def t11(stage: ServiceContext) -> None:
     """The session ends during a flush that fails with a local database error: no error."""
     began = asyncio.Event()
 
@@ -209,7 +209,7 @@ async def t11(stage: Stage) -> None:
     assert stage.task.done()
 
 
-async def t12(stage: Stage) -> None:
+async def t12(stage: ServiceContext) -> None:
     """The server accepts, the mark fails: returned; the next session sends the same event id."""
     bench = stage.bench
     bench.store.events.append(saved_event(1))
@@ -223,13 +223,13 @@ async def t12(stage: Stage) -> None:
     assert bench.store.reported == ["event-1"]
 
 
-def _error(stage: Stage) -> str:
+def _error(stage: ServiceContext) -> str:
     """Return the text of the error with which the sender ended; it must have ended."""
     assert stage.task.done(), "the sender did not end"
     return str(stage.task.exception())
 
 
-TIMELINES: dict[str, Callable[[Stage], Awaitable[None]]] = {
+TIMELINES: dict[str, Callable[[ServiceContext], Awaitable[None]]] = {
     "T1": t1,
     "T2": t2,
     "T3": t3,
@@ -250,7 +250,7 @@ def play(name: str, make: Callable[[Bench], Sender] = reference_sender) -> None:
     """Play one timeline with a sender that was just started, and end it."""
 
     async def run() -> None:
-        stage = Stage(Bench(), make)
+        stage = ServiceContext(Bench(), make)
         try:
             await TIMELINES[name](stage)
         finally:

@@ -13,7 +13,7 @@ from known_bad_senders import (
     interruptible_sender,
 )
 from planned_faults import refused
-from sender_timelines import TIMELINES, Stage, play, reference_sender
+from sender_timelines import TIMELINES, ServiceContext, play, reference_sender
 from virtual_clock import settled
 from worker_bench import Bench, attempt, saved_event
 
@@ -53,11 +53,11 @@ def test_a_known_bad_sender_is_caught(caught_by: str, make: Callable[[Bench], Se
         play(caught_by, make)
 
 
-def on_stage(scene: Callable[[Stage], Awaitable[None]]) -> None:
+def on_stage(scene: Callable[[ServiceContext], Awaitable[None]]) -> None:
     """Play a scene with the reference sender."""
 
     async def run() -> None:
-        stage = Stage(Bench(), reference_sender)
+        stage = ServiceContext(Bench(), reference_sender)
         try:
             await scene(stage)
         finally:
@@ -70,7 +70,7 @@ def on_stage(scene: Callable[[Stage], Awaitable[None]]) -> None:
 def check_producers_go_on(execution_type: type[Execution]) -> None:
     """See that attempts end while the sender is in its back-off, and wakes are merged."""
 
-    async def scene(stage: Stage) -> None:
+    async def scene(stage: ServiceContext) -> None:
         bench = stage.bench
         stage.fail(True)
         await settled()
@@ -108,7 +108,7 @@ def test_a_producer_that_waits_is_caught() -> None:
 def test_ten_requests_get_ten_answers_and_each_sees_what_was_saved_before() -> None:
     """OUT-16, OUT-21: an event saved before each request is sent when it is answered."""
 
-    async def scene(stage: Stage) -> None:
+    async def scene(stage: ServiceContext) -> None:
         await settled()
         answered: list[list[str]] = []
 
@@ -127,7 +127,7 @@ def test_ten_requests_get_ten_answers_and_each_sees_what_was_saved_before() -> N
 def test_a_request_does_not_outlive_the_sender() -> None:
     """OUT-19: one put in the wait is told of the end; one put afterwards at once."""
 
-    async def scene(stage: Stage) -> None:
+    async def scene(stage: ServiceContext) -> None:
         stage.fail(True)
         await settled()
         request = asyncio.create_task(stage.sender.flush())
@@ -145,7 +145,7 @@ def test_a_request_does_not_outlive_the_sender() -> None:
 def test_a_requester_that_gave_up_does_not_hold_the_sender_up() -> None:
     """OUT-20: cancelled before its answer; the others get theirs, and the polls go on."""
 
-    async def scene(stage: Stage) -> None:
+    async def scene(stage: ServiceContext) -> None:
         stage.fail(True)
         await settled()
         gone, kept = (asyncio.create_task(stage.sender.flush()) for _ in range(2))
@@ -163,7 +163,7 @@ def test_a_requester_that_gave_up_does_not_hold_the_sender_up() -> None:
 def test_the_end_of_the_session_while_idle_is_no_error(time_s: float) -> None:
     """OUT-23: nothing is raised, nothing more is flushed."""
 
-    async def scene(stage: Stage) -> None:
+    async def scene(stage: ServiceContext) -> None:
         await stage.until(time_s)
         await stage.end()
         await stage.until(5)
@@ -175,7 +175,7 @@ def test_the_end_of_the_session_while_idle_is_no_error(time_s: float) -> None:
 def test_an_event_saved_during_a_flush_has_a_flush_of_its_own() -> None:
     """OUT-02, OUT-08, OUT-26: the wake is taken before the flush reads, so none is lost."""
 
-    async def scene(stage: Stage) -> None:
+    async def scene(stage: ServiceContext) -> None:
         bench = stage.bench
         await settled()
         send = bench.control.send_event
@@ -199,7 +199,7 @@ def test_an_event_saved_during_a_flush_has_a_flush_of_its_own() -> None:
 def test_events_are_sent_without_any_wake() -> None:
     """OUT-02, ATT-03: every wake dropped, the poll finds what was saved."""
 
-    async def scene(stage: Stage) -> None:
+    async def scene(stage: ServiceContext) -> None:
         await settled()
         stage.bench.store.events.append(saved_event(1))
         await stage.until(1.1)
@@ -212,7 +212,7 @@ def test_events_are_sent_without_any_wake() -> None:
 def test_a_refusal_that_is_not_of_the_identity_is_tried_again_and_seen(kind: Kind) -> None:
     """DEL-01, DEL-06, OUT-33, AMB-15: for ever, visibly; the event is not dropped."""
 
-    async def scene(stage: Stage) -> None:
+    async def scene(stage: ServiceContext) -> None:
         stage.bench.store.events.append(saved_event(1))
         stage.bench.control.faults.plan("send_event", refused(kind), refused(kind))
         await stage.until(3.5)
@@ -227,7 +227,7 @@ def test_a_refusal_that_is_not_of_the_identity_is_tried_again_and_seen(kind: Kin
 def test_an_error_without_the_mark_is_never_tried_again(place: str) -> None:
     """DEL-03, DEL-05, DEL-07, OUT-22, INV-16: a plain timeout at each of the three places."""
 
-    async def scene(stage: Stage) -> None:
+    async def scene(stage: ServiceContext) -> None:
         bench = stage.bench
         faults = bench.control.faults if place == "send_event" else bench.store.faults
         faults.plan(place, TimeoutError("plain"))

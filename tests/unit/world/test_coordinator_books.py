@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.world.coordinator.facts import Ack, CoordinatorFacts, Event, OfferedCommand
-from harness.world.coordinator.state import Books
+from harness.world.coordinator.state import CoordinatorState
 
 
 def _event(position: int, session_id: str = "session-1", kind: str = "succeeded") -> Event:
@@ -12,7 +12,7 @@ def _event(position: int, session_id: str = "session-1", kind: str = "succeeded"
 
 def test_books_made_from_facts_are_the_books_that_made_them() -> None:
     """Opening from facts gives the same state as living through them."""
-    lived = Books(CoordinatorFacts())
+    lived = CoordinatorState(CoordinatorFacts())
     command = OfferedCommand(1, "c1", {})
     lived.enter([command])
     deliveries = lived.deliveries([("session-1", "c1"), ("session-1", "c1")])
@@ -21,7 +21,7 @@ def test_books_made_from_facts_are_the_books_that_made_them() -> None:
     lived.enter([ack])
     receipt = lived.receipt(_event(5))
     lived.enter([receipt])
-    read = Books(
+    read = CoordinatorState(
         CoordinatorFacts(
             commands=(command,), deliveries=deliveries, acks=(ack,), receipts=(receipt,)
         )
@@ -33,7 +33,7 @@ def test_books_made_from_facts_are_the_books_that_made_them() -> None:
 
 def test_content_of_an_event_is_not_who_sent_it() -> None:
     """The same event from another session is a repeat; another kind is a conflict."""
-    books = Books(CoordinatorFacts())
+    books = CoordinatorState(CoordinatorFacts())
     first = books.receipt(_event(1))
     books.enter([first])
     assert first.outcome == "accepted"
@@ -43,7 +43,7 @@ def test_content_of_an_event_is_not_who_sent_it() -> None:
 
 def test_backlog_is_in_the_order_of_offering() -> None:
     """Unacknowledged commands come oldest first, acknowledged ones only after the last number."""
-    books = Books(CoordinatorFacts())
+    books = CoordinatorState(CoordinatorFacts())
     books.enter([OfferedCommand(n, f"c{n}", {}) for n in (1, 2, 3)])
     books.enter(books.deliveries([("s", "c3"), ("s", "c1")]))
     books.enter([Ack(6, "c3", "s", repeated=False), Ack(7, "c1", "s", repeated=False)])
