@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from benchmarks.ledger_worker import COMMANDS, live
-from harness.model.site import Site
 from harness.model.workload import Command, Workload
 from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice
 from harness.oracles.processes import NoSurvivors
 from harness.scenario import Scenario
+
+if TYPE_CHECKING:
+    from harness.model.site import Site
 
 WARM_UPS = 10
 """The interpreter adapts bytecode during the first calls, which every fork would do again."""

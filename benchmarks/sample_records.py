@@ -39,7 +39,7 @@ def experiment(
 def run_record() -> RunRecord:
     """Make the record of a run with everything in it."""
     return {
-        "schema": "crash-harness/results/3",
+        "schema": "crash-harness/results/4",
         "tier": "full",
         "seed": 7,
         "scenarios": [
@@ -152,7 +152,7 @@ def _row(order: int, incarnation: int, what: str, text: str, /, **context: str) 
 def failure_record() -> FailureRecord:
     """Make the record of a failure with everything in it."""
     return {
-        "schema": "crash-harness/failure/3",
+        "schema": "crash-harness/failure/4",
         "fingerprint": FINGERPRINT,
         "scenarios_from": "shop/scenarios.py",
         "scenario": "orders",

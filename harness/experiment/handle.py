@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Self, cast
 from harness.experiment.lane import Job, Lane
 from harness.images.workspace import default_root
 from harness.model.errors import HarnessError
-from harness.model.image import Image
 from harness.model.result import ExperimentResult, NotHeldError, Verdict, Violation
 from harness.model.schedule import parse
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.experiment.rig import Halt
+    from harness.model.image import Image
     from harness.model.trace import Death
     from harness.model.workload import Command
     from harness.scenario import Scenario

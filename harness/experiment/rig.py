@@ -1,7 +1,7 @@
 """The rig: workspace, incarnations and world of one experiment, inside a lane's process.
 
-Here are the verbs of `harness.experiment.handle.Experiment`; that class forwards to this one through the
-pipe of a lane.
+Here are the verbs of `harness.experiment.handle.Experiment`; that class forwards to this one
+through the pipe of a lane.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def run_matrix(
     Args:
         scenarios: What to run.
         executor: Runs the experiments.
-        tell: Is told what happens.
+        emit: Is told what happens.
         tier: Name of the tier.
         at: Run the control leg and this schedule alone, instead of a tier; or one for each scenario
             by its name.

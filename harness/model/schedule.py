@@ -94,7 +94,8 @@ class Schedule:
     """The strikes of an experiment.
 
     Attributes:
-        incarnations: The strikes of each incarnation, in order; an empty schedule is the control leg.
+        incarnations: The strikes of each incarnation, in order; an empty schedule is the control
+        leg.
 
     Raises:
         UsageError: An incarnation has no strike, so that the text could not show it.

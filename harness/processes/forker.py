@@ -5,8 +5,8 @@ first fork, and adopts every orphan that an incarnation leaves behind, so that n
 
 Most of what a fork costs is page faults: every page that parent or child touches afterwards is
 copied, and a reference count is enough to touch one. So little is loaded here and little runs here,
-in the parent between two forks and in the child before its worker; `harness.processes.supervisor`, the other
-side, does the thinking. SIGTERM and SIGCHLD stay blocked and are taken by `sigtimedwait`.
+in the parent between two forks and in the child before its worker; `harness.processes.supervisor`,
+the other side, does the thinking. SIGTERM and SIGCHLD stay blocked and are taken by `sigtimedwait`.
 """
 
 from __future__ import annotations

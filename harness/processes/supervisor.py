@@ -1,8 +1,8 @@
 """The supervisor: the one process that forks incarnations, and the way to it.
 
-The process (`harness.processes.forker`) imports the worker and forks; everything that takes thought happens
-on this side. So no fork copies what judges and records need, and nothing that they do makes the
-kernel unshare pages between the forking process and its children.
+The process (`harness.processes.forker`) imports the worker and forks; everything that takes thought
+happens on this side. So no fork copies what judges and records need, and nothing that they do makes
+the kernel unshare pages between the forking process and its children.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class Supervisor:
         with theirs:
             # Not the way of `multiprocess`: what it loads would be copied by every fork.
             program = (
-                f"import sys; sys.path[:] = {sys.path!r}; from harness.processes.forker import serve; "
+                f"import sys; sys.path[:] = {sys.path!r}; "
+                "from harness.processes.forker import serve; "
                 f"serve({theirs.fileno()}, {os.getpid()})"
             )
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter, our own program

@@ -9,7 +9,7 @@ from harness.record.run_schema import ViolationRow, read_versioned
 if TYPE_CHECKING:
     from pathlib import Path
 
-FAILURE_SCHEMA: Final = "crash-harness/failure/3"
+FAILURE_SCHEMA: Final = "crash-harness/failure/4"
 FAILURE = "failure.json"
 
 
@@ -197,7 +197,7 @@ class EnvironmentRow(TypedDict):
 class FailureRecord(TypedDict):
     """A broken experiment."""
 
-    schema: Literal["crash-harness/failure/3"]
+    schema: Literal["crash-harness/failure/4"]
     fingerprint: str
     scenarios_from: str
     scenario: str

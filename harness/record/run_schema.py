@@ -11,7 +11,7 @@ from harness.record.validation import check
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA: Final = "crash-harness/results/3"
+SCHEMA: Final = "crash-harness/results/4"
 RESULTS = "results.json"
 
 T = TypeVar("T")
@@ -114,7 +114,7 @@ class TimingRow(TypedDict):
 class RunRecord(TypedDict):
     """What a run came to."""
 
-    schema: Literal["crash-harness/results/3"]
+    schema: Literal["crash-harness/results/4"]
     tier: str
     seed: int
     scenarios: list[ScenarioRow]

@@ -56,7 +56,9 @@ def evidence_of(folder: Path, scenario: Scenario) -> Evidence:
     incarnations = _lives(record, images)
     struck = len({strike["incarnation"] for strike in record["strikes"]})
     if len(incarnations) < struck + 2:
-        raise UsageError(f"{folder} has {len(incarnations)} incarnations and {struck} strikes; not judged")
+        raise UsageError(
+            f"{folder} has {len(incarnations)} incarnations and {struck} strikes; not judged"
+        )
     after_restart = Image(images / f"{incarnations[struck + 1].number}-unchanged")
     if not after_restart.path.is_dir():
         # A worker that ends by itself is at rest when it has ended; only its next life sees the

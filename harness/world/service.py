@@ -45,8 +45,8 @@ class Service(Protocol):
     State that the experiment is judged by is durable before a request is answered.
 
     A handler raises `harness.world.http_replies.Refused` for an error reply and
-    `harness.world.http_replies.ConnectionCut` to cut the connection without a reply. Any other exception
-    is a bug of the world: the host answers 500 and reports it to the owner.
+    `harness.world.http_replies.ConnectionCut` to cut the connection without a reply. Any other
+    exception is a bug of the world: the host answers 500 and reports it to the owner.
     """
 
     async def open(self, stage: ServiceContext, routes: web.UrlDispatcher) -> None:

@@ -148,7 +148,7 @@ def test_failure_is_judged_again_without_running_it(command: Command, shop: Path
     (folder / "failure.json").write_text(json.dumps(record), encoding="utf-8")
     refused = command("repro", str(folder))
     assert refused.code == 2
-    assert "this version reads 'crash-harness/failure/3'" in refused.err
+    assert "this version reads 'crash-harness/failure/4'" in refused.err
 
 
 def test_schedule_is_run_again_by_its_name(command: Command, shop: Path) -> None:

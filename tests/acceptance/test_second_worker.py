@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.model.site import Site
 from harness.model.workload import Command as WorkCommand
 from harness.model.workload import Workload
 from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice
@@ -18,6 +17,8 @@ from harness.world.ledger import EffectLedger
 
 if TYPE_CHECKING:
     from acceptance_command import Command
+
+    from harness.model.site import Site
 
 HERE = "tests/acceptance/test_second_worker.py"
 ORACLES = (NoEffectTwice(), EveryCommandHasEffect("charge"), NoSurvivors())

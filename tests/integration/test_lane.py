@@ -22,7 +22,6 @@ from harness.model.errors import HarnessError
 from harness.model.oracle import Evidence, Finding, OracleStatus
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, parse
-from harness.model.site import Site
 from harness.model.workload import Command, Workload
 from harness.points import crash_point
 from harness.processes.scratch import sweep_scratch, take_scratch
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.model.events import Event
+    from harness.model.site import Site
 
 
 class _Oracle:

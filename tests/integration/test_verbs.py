@@ -15,7 +15,6 @@ import pytest
 from harness.experiment.handle import Experiment
 from harness.model.errors import DeadlineError, HarnessError, UsageError
 from harness.model.result import NotHeldError, Verdict
-from harness.model.site import Site
 from harness.model.trace import Death
 from harness.model.workload import Command, Workload
 from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice
@@ -26,6 +25,8 @@ from harness.world.ledger import EffectLedger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from harness.model.site import Site
 
 
 def charging(site: Site) -> None:

@@ -85,7 +85,7 @@ def test_rooms_form_no_circle() -> None:
 
 
 def test_modules_form_no_circle() -> None:
-    """Rule 12: no module of a room needs itself, by whatever way round, imports for typing counted."""
+    """No module of a room needs itself, by whatever way round."""
     graph = {
         module: _imports(ast.parse(path.read_text(encoding="utf-8")), set(MODULES)) - {module}
         for module, path in MODULES.items()

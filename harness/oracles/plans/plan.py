@@ -1,7 +1,7 @@
 """The plan: after each crash the worker does what is left, and nothing else.
 
-The plan is worked out again from the crash image by `harness.oracles.plans.reference_planner`, and compared with
-what the world saw and with the trace of the next incarnation.
+The plan is worked out again from the crash image by `harness.oracles.plans.reference_planner`, and
+compared with what the world saw and with the trace of the next incarnation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A throw-away PostgreSQL server: ``python -m harness.world.coordinator.postgres_server`` prints its URL.
+"""A throw-away PostgreSQL server.
 
-It listens on a Unix socket in a directory of its own, and ends, with everything in it, at Ctrl-C,
-SIGTERM or the end of the process that started it.
+``python -m harness.world.coordinator.postgres_server`` starts one and prints its URL. It listens on
+a Unix socket in a directory of its own, and ends, with everything in it, at Ctrl-C, SIGTERM or the
+end of the process that started it.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ class Coordinator:
     """The service that `docs/coordinator.md` describes; one instance serves one experiment.
 
     Args:
-        database: Where the facts are while it is open, as `harness.world.coordinator.store.open_store`
-            has it.
+        database: Where the facts are while it is open, as
+            `harness.world.coordinator.store.open_store` has it.
     """
 
     def __init__(self, database: str = "") -> None:

@@ -20,8 +20,8 @@ _SCHEMES: Final = ("sqlite", "postgresql")
 class FactStore(Protocol):
     """Facts that outlive a request; decides nothing.
 
-    Whatever the store, `harness.world.coordinator.facts.read_facts` reads the facts from the world's directory
-    once the store is closed, and from a copy of it after `snapshot`.
+    Whatever the store, `harness.world.coordinator.facts.read_facts` reads the facts from the
+    world's directory once the store is closed, and from a copy of it after `snapshot`.
     """
 
     async def add(self, facts: Sequence[Fact]) -> None:

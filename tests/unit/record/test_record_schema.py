@@ -19,7 +19,7 @@ from harness.record.run_schema import read_run
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 PUBLISHED = ROOT / "reports" / "schema.json"
 
@@ -73,7 +73,7 @@ def _missing(value: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (_old, "this version reads 'crash-harness/failure/3'"),
+        (_old, "this version reads 'crash-harness/failure/4'"),
         (_no_list, r"failure.json.violations is no list"),
         (_no_number, r"failure.json.seed is not a whole number"),
         (_no_word, r"lane is 'nowhere'"),

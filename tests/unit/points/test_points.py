@@ -93,7 +93,8 @@ def test_arming_twice_is_refused(disarmed: pytest.MonkeyPatch) -> None:
 def test_orders_in_the_environment_arm_at_the_import(tmp_path: Path) -> None:
     """A program started with ``exec`` is armed by its environment alone."""
     done = run_python(
-        "from harness.points import crash_point, is_armed; crash_point('a.b.before'); print(is_armed())",
+        "from harness.points import crash_point, is_armed\n"
+        "crash_point('a.b.before'); print(is_armed())",
         **{points.SWITCH: "1", points.ORDERS: str(orders_file(tmp_path))},
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")

@@ -9,7 +9,6 @@ from harness.model.image import Image
 from harness.model.oracle import EndedIncarnation, Evidence, Finding, broken_if
 from harness.model.result import ExperimentResult, Fired, IncarnationTrace, Verdict, Violation
 from harness.model.schedule import CONTROL, Schedule
-from harness.model.site import Site
 from harness.model.trace import Death, Hit
 from harness.model.workload import Command, Workload
 from harness.oracles.mailbox.worker_state import WorkerState
@@ -21,6 +20,8 @@ from harness.world.coordinator.rows import rows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
+
+    from harness.model.site import Site
 
 KILLED = Death(9, -1)
 CLEAN = Death(0, 0)
