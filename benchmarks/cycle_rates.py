@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Self
 from benchmarks.ledger_scenario import SCENARIO
 from benchmarks.ledger_worker import COMMANDS, STRUCK
 from harness.experiment.lane import Job
+from harness.experiment.sharing import Sharing
 from harness.explore.executor import Executor
 from harness.images.workspace import default_root
 from harness.model.result import Verdict
@@ -45,7 +46,9 @@ ROUNDS = 5
 
 
 def _harness_cycles(executor: Executor, count: int) -> None:
-    job = Job(SCENARIO.name, parse(f"{STRUCK}=kill"), 0, recover=True)
+    job = Job(
+        SCENARIO.name, parse(f"{STRUCK}=kill"), 0, sharing=Sharing.PREFIXES | Sharing.RESTARTS
+    )
     for _, result in executor.run([job] * count):
         if result.verdict is not Verdict.HELD:
             raise SystemExit(f"the benchmark's worker did not hold: {result}")

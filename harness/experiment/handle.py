@@ -17,9 +17,11 @@ A schedule says the same as data: `run_schedule` runs one, `harness.explore` man
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Self
 
-from harness.experiment.lane import Job, Lane
+from harness.experiment.lane import Job, LaneServer
+from harness.experiment.lane_client import LaneClient
+from harness.experiment.rig import Rig
 from harness.images.workspace import default_root
 from harness.model.errors import HarnessError
 from harness.model.result import ExperimentResult, NotHeldError, Verdict, Violation
@@ -75,10 +77,10 @@ def run_schedule(
         UsageError: The text is not a schedule.
     """
     parsed = parse(schedule)
-    lane = Lane(root or default_root())
+    lane = LaneClient(root or default_root())
     try:
-        lane.call("prepare", scenario)
-        return cast("ExperimentResult", lane.call("run", Job(scenario.name, parsed, seed), None))
+        lane.call(LaneServer.prepare, scenario)
+        return lane.call(LaneServer.run, Job(scenario.name, parsed, seed), None)
     finally:
         lane.stop()
 
@@ -106,23 +108,23 @@ class IncarnationHandle:
         wanted = parse(f"{moment}=kill").moments
         if len(wanted) != 1:
             raise HarnessError(f"{moment!r} is not one moment")
-        return cast("Halt", self._experiment.verb("run_until", self.number, wanted[0]))
+        return self._experiment.lane.call_rig(Rig.run_until, self.number, wanted[0])
 
     def run_until_quiet(self) -> Halt:
         """Let it run until nothing is left to do, or until it dies."""
-        return cast("Halt", self._experiment.verb("run_until_quiet", self.number))
+        return self._experiment.lane.call_rig(Rig.run_until_quiet, self.number)
 
     def resume(self) -> None:
         """Let it go on, and do not wait for it."""
-        self._experiment.verb("resume", self.number)
+        self._experiment.lane.call_rig(Rig.resume, self.number)
 
     def kill(self) -> Death:
         """Kill it, with proof of its death."""
-        return cast("Death", self._experiment.verb("kill", self.number))
+        return self._experiment.lane.call_rig(Rig.kill, self.number)
 
     def output(self) -> str:
         """Return the end of what it wrote to standard output and error."""
-        return cast("str", self._experiment.verb("output", self.number))
+        return self._experiment.lane.call_rig(Rig.output, self.number)
 
 
 class Experiment:
@@ -145,23 +147,23 @@ class Experiment:
         self.scenario = scenario
         self.seed = seed
         self._root = root or default_root()
-        self._lane: Lane | None = None
+        self._lane: LaneClient | None = None
 
     def __enter__(self) -> Self:
-        self._lane = Lane(self._root)
+        self._lane = LaneClient(self._root)
         try:
-            self._lane.call("prepare", self.scenario)
-            directories = self._lane.call("open", self.scenario.name, self.seed)
+            self._lane.call(LaneServer.prepare, self.scenario)
+            directories = self._lane.call(LaneServer.open, self.scenario.name, self.seed)
         except BaseException:
             self._lane.stop()
             raise
-        self.worker_dir, self.world_dir = cast("tuple[Path, Path]", directories)
+        self.worker_dir, self.world_dir = directories
         return self
 
     def __exit__(self, *_error: object) -> None:
-        lane, self._lane = self._the_lane, None
+        lane, self._lane = self.lane, None
         try:
-            lane.call("close")
+            lane.call(LaneServer.close)
         finally:
             lane.stop()
 
@@ -171,31 +173,31 @@ class Experiment:
         Args:
             identity: ``"same"`` for the worker's own identity, or another one.
         """
-        return IncarnationHandle(self, cast("int", self.verb("start", identity)))
+        return IncarnationHandle(self, self.lane.call_rig(Rig.start, identity))
 
     def offer(self, command: Command) -> None:
         """Offer one more command to the worker."""
-        self.verb("offer", command)
+        self.lane.call_rig(Rig.offer, command)
 
     def image(self, name: str) -> Image:
         """Take a crash image of what is durable now; it is gone when the experiment is left."""
-        return cast("Image", self.verb("image", name))
+        return self.lane.call_rig(Rig.image, name)
 
     def settle(self) -> None:
         """Let every living incarnation become quiet; start one if there is none."""
-        self._the_lane.call("settle")
+        self.lane.call(LaneServer.settle)
 
     def check(self) -> Check:
         """Restart the worker once more, offer it a fresh command, and ask the oracles."""
-        answer = self._the_lane.call("check")
-        return Check(*cast("tuple[Verdict, tuple[Violation, ...], str]", answer))
-
-    def verb(self, name: str, *arguments: object) -> object:
-        """Call a verb of the rig behind this experiment."""
-        return self._the_lane.call("verb", name, *arguments)
+        return Check(*self.lane.call(LaneServer.check))
 
     @property
-    def _the_lane(self) -> Lane:
+    def lane(self) -> LaneClient:
+        """The lane in which the experiment runs.
+
+        Raises:
+            HarnessError: The experiment has not been entered, or has been left.
+        """
         if self._lane is None:
             raise HarnessError("use an Experiment in a with statement")
         return self._lane

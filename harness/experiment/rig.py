@@ -52,10 +52,10 @@ class Rig:
     Args:
         scenario: What is tried.
         seed: Source of everything random.
-        path: Directory to create for the workspace; for a beginning, the same as at its time.
+        path: Directory to create for the workspace; for a prefix, the same as at its time.
         supervisor: The supervisor of this lane, prepared for the scenario.
         world: The world's process, when the scenario has services.
-        beginning: What to go on from, if it is not the start.
+        prefix: What to go on from, if it is not the start.
     """
 
     def __init__(  # noqa: PLR0917 - what an experiment is made of
@@ -65,14 +65,14 @@ class Rig:
         path: Path,
         supervisor: Supervisor,
         world: World | None,
-        beginning: PrefixSnapshot | None = None,
+        prefix: PrefixSnapshot | None = None,
     ) -> None:
         self.scenario = scenario
         self.seed = seed
         self.workload = scenario.workload(seed)
         self.workspace = Workspace(path)
-        if beginning is not None:
-            beginning.restore(self.workspace.worker_dir, self.workspace.world_dir)
+        if prefix is not None:
+            prefix.restore(self.workspace.worker_dir, self.workspace.world_dir)
         self._supervisor = supervisor
         self._world = world
         self._offered: tuple[Command, ...] = self.workload.commands
@@ -83,7 +83,7 @@ class Rig:
             )
         self._incarnations: dict[int, Incarnation] = {}
         self._before: dict[int, Image] = {}
-        begun = beginning.incarnations if beginning is not None else ()
+        begun = prefix.incarnations if prefix is not None else ()
         self._lives: dict[int, EndedIncarnation] = {life.number: life for life in begun}
         self._last_image = begun[-1].after if begun else empty_image(path.parent)
         self._unsaved: Image | None = None

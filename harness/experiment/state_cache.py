@@ -23,6 +23,7 @@ from harness.model.image import Image
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harness.experiment.ends import Recovery, RestartResult
     from harness.model.oracle import EndedIncarnation
 
 StateKey: TypeAlias = tuple[str, int, int, str]
@@ -35,7 +36,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _KEPT = 64
-_KEPT_BEGINNINGS = 8
+_KEPT_PREFIXES = 8
 
 
 class BoundedCache(Generic[K, V]):
@@ -84,61 +85,50 @@ class BoundedCache(Generic[K, V]):
 
 
 @dataclass(frozen=True, slots=True)
-class RestartResult:
-    """What came of the second restart.
+class KnownRecovery:
+    """A recovery, and where it leads.
 
     Attributes:
-        life: The last incarnation.
-        unchanged: What was durable when the worker was quiet, before the fresh command.
-        survivors: Processes that were left when it was dead.
-    """
-
-    life: EndedIncarnation
-    after_restart: Image
-    survivors: tuple[str, ...]
-
-    def life_after(self, recovered: EndedIncarnation) -> EndedIncarnation:
-        """Return the last incarnation as it follows on a recovery.
-
-        It began where that one ended, unless the worker ended by itself in between.
-        """
-        if self.life.before.path == self.after_restart.path:
-            return self.life
-        return replace(self.life, before=recovered.after)
-
-    def moved_to(self, home: Path) -> RestartResult:
-        """Return the same with the images, which nobody else may use, moved to a directory."""
-        moved: dict[Path, Image] = {}
-        for image in (self.after_restart, self.life.after):
-            if image.path not in moved:
-                target = home / image.path.name
-                image.path.rename(target)
-                moved[image.path] = Image(target)
-        before = moved.get(self.life.before.path, self.life.before)
-        return replace(
-            self,
-            life=replace(self.life, before=before, after=moved[self.life.after.path]),
-            after_restart=moved[self.after_restart.path],
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Recovery:
-    """What came of a recovery.
-
-    Attributes:
-        life: The incarnation that recovered.
-        survivors: Processes that were left when it was dead.
+        recovery: What came of it.
         settled: The state in which it left the worker.
     """
 
-    life: EndedIncarnation
-    survivors: tuple[str, ...]
+    recovery: Recovery
     settled: StateKey
 
-    def copied_to(self, home: Path) -> Recovery:
+    def copied_to(self, home: Path) -> KnownRecovery:
         """Return the same with its image copied to a directory."""
-        return replace(self, life=replace(self.life, after=_copied(self.life.after, home)))
+        ended = self.recovery.incarnation
+        copied = replace(ended, after=_copied(ended.after, home))
+        return replace(self, recovery=replace(self.recovery, incarnation=copied))
+
+
+def restart_after(restart: RestartResult, recovered: EndedIncarnation) -> RestartResult:
+    """Return a restart as it follows on a recovery: it began where that one ended."""
+    first, *rest = restart.incarnations
+    return replace(restart, incarnations=(replace(first, before=recovered.after), *rest))
+
+
+def moved_to(restart: RestartResult, home: Path) -> RestartResult:
+    """Return the same restart with its images, which nobody else may use, moved to a directory."""
+    moved: dict[Path, Image] = {}
+    for image in (restart.after_restart, *(ended.after for ended in restart.incarnations)):
+        if image.path not in moved:
+            target = home / image.path.name
+            image.path.rename(target)
+            moved[image.path] = Image(target)
+    return replace(
+        restart,
+        incarnations=tuple(
+            replace(
+                ended,
+                before=moved.get(ended.before.path, ended.before),
+                after=moved[ended.after.path],
+            )
+            for ended in restart.incarnations
+        ),
+        after_restart=moved[restart.after_restart.path],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +192,12 @@ class StateCache:
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir()
-        self.beginnings: BoundedCache[PrefixKey, PrefixSnapshot] = BoundedCache(
-            directory / "beginnings", _KEPT_BEGINNINGS
+        self.prefixes: BoundedCache[PrefixKey, PrefixSnapshot] = BoundedCache(
+            directory / "prefixes", _KEPT_PREFIXES
         )
-        self.recoveries: BoundedCache[StateKey, Recovery] = BoundedCache(directory / "recoveries")
+        self.recoveries: BoundedCache[StateKey, KnownRecovery] = BoundedCache(
+            directory / "recoveries"
+        )
         self.restarts: BoundedCache[StateKey, RestartResult] = BoundedCache(directory / "restarts")
 
 

@@ -8,7 +8,8 @@ import signal
 from collections import deque
 from typing import TYPE_CHECKING, Self, cast
 
-from harness.experiment.lane import Lane
+from harness.experiment.lane import LaneServer
+from harness.experiment.lane_client import LaneClient
 from harness.model.errors import DeadlineError
 
 if TYPE_CHECKING:
@@ -39,13 +40,13 @@ class Executor:
         # A lane ignores a Ctrl-C at the terminal, but only once it has begun.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            self._lanes = [Lane(root, cores[number % len(cores)]) for number in range(lanes)]
+            self._lanes = [LaneClient(root, cores[number % len(cores)]) for number in range(lanes)]
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self._scenarios: dict[str, Scenario] = {}
-        self._warm: dict[Lane, set[str]] = {lane: set() for lane in self._lanes}
+        self._warm: dict[LaneClient, set[str]] = {lane: set() for lane in self._lanes}
         # What each lane has been given and has not answered: a job's index, or None for a warm-up.
-        self._given: dict[Lane, deque[int | None]] = {lane: deque() for lane in self._lanes}
+        self._given: dict[LaneClient, deque[int | None]] = {lane: deque() for lane in self._lanes}
 
     def keeping(self, keep: Path) -> Self:
         """Keep what broken experiments leave in another directory from now on."""
@@ -103,7 +104,7 @@ class Executor:
                 for lane in self._lanes:
                     if waiting and len(self._given[lane]) < _AHEAD:
                         index = self._take(lane, waiting)
-                        lane.send("run", jobs[index], self._keep if keep else None)
+                        lane.send(LaneServer.run, jobs[index], self._keep if keep else None)
                         self._given[lane].append(index)
             for lane in self._answering():
                 given = self._given[lane].popleft()
@@ -111,12 +112,12 @@ class Executor:
                 if given is not None:
                     yield given, cast("ExperimentResult", answer)
 
-    def _warm_up(self, lane: Lane, scenario: Scenario) -> None:
-        lane.send("prepare", scenario)
+    def _warm_up(self, lane: LaneClient, scenario: Scenario) -> None:
+        lane.send(LaneServer.prepare, scenario)
         self._given[lane].append(None)
         self._warm[lane].add(scenario.name)
 
-    def _take(self, lane: Lane, waiting: dict[str, deque[int]]) -> int:
+    def _take(self, lane: LaneClient, waiting: dict[str, deque[int]]) -> int:
         """Take a lane's next job, of a scenario that is warm there if there is one."""
         others = [warm for other, warm in self._warm.items() if other is not lane]
 
@@ -132,7 +133,7 @@ class Executor:
             del waiting[name]
         return index
 
-    def _answering(self) -> list[Lane]:
+    def _answering(self) -> list[LaneClient]:
         """Wait for lanes to answer the oldest request that they have been given."""
         busy = [lane.connection for lane in self._lanes if self._given[lane]]
         ready = multiprocessing.connection.wait(busy, _EXPERIMENT_S)

@@ -114,6 +114,10 @@ class Schedule:
         """Return this schedule with one more incarnation, struck at a moment."""
         return Schedule((*self.incarnations, (Strike(moment, fault),)))
 
+    def first(self, incarnations: int) -> Schedule:
+        """Return the strikes of the first incarnations alone."""
+        return Schedule(self.incarnations[:incarnations])
+
     @property
     def moments(self) -> tuple[Moment, ...]:
         """Every moment, in order."""

@@ -50,8 +50,8 @@ class _LeaveError(Exception):
     """The owner has sent SIGTERM, or is gone."""
 
 
-class _Forker:
-    """The requests of the other side; each public method can be called through the channel.
+class Forker:
+    """What the supervisor's process does; `Supervisor.call` names one of these methods.
 
     Children are signalled by pid: one that has not been reaped keeps its pid.
     """
@@ -262,7 +262,7 @@ def serve(fd: int, owner: int) -> NoReturn:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # What was printed before a strike is evidence; a buffer would die with the incarnation.
         sys.stdout.reconfigure(line_buffering=True)
-    forker = _Forker(Channel(fd))
+    forker = Forker(Channel(fd))
     try:
         forker.serve()
     except _LeaveError:

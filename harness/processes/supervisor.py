@@ -13,12 +13,13 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
 from multiprocess import spawn
 
 from harness.model.errors import DeadlineError, HarnessError
 from harness.processes.channel import Channel
+from harness.processes.forker import Forker
 from harness.processes.linux import children
 from harness.processes.pickling import plainly, portable
 
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from harness.model.site import Site
     from harness.points.armed import StopOrder
     from harness.processes.channel import Plain
+    from harness.processes.forker import Main
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _ANSWER_S = 30.0
 """How long an answer may take that waits for nothing but this machine."""
@@ -86,28 +91,26 @@ class Supervisor:
             HarnessError: The warm-up failed, or left a thread behind.
         """
         prepared, main = _pickled((worker, warm_up, site))
-        wrong = self.call("prepare", scenario, prepared, main, patience_s=_WARM_UP_S)
+        wrong = self.call(Forker.prepare, _WARM_UP_S, scenario, prepared, main)
         if wrong:
-            raise HarnessError(cast("str", wrong))
+            raise HarnessError(wrong)
 
     def fork(self, scenario: str, site: Site, stem: str, stops: Sequence[StopOrder]) -> None:
         """Have an incarnation forked; does not wait until that has happened."""
         orders = [stop.plain for stop in stops]
-        self._send(False, "fork", site.incarnation, scenario, site.plain, orders, stem)
+        self._tell(Forker.fork, site.incarnation, scenario, site.plain, orders, stem)
 
     def go_on(self, number: int) -> None:
         """Have a stopped incarnation go on; does not wait until that has happened."""
-        self._send(False, "go_on", number)
+        self._tell(Forker.go_on, number)
 
     def wait(self, number: int, deadline_s: float) -> int | None:
         """Return the wait status of an incarnation that stops or dies in time, or None."""
-        answer = self.call("wait", number, deadline_s, patience_s=deadline_s + _ANSWER_S)
-        return cast("int | None", answer)
+        return self.call(Forker.wait, deadline_s + _ANSWER_S, number, deadline_s)
 
     def kill(self, number: int, deadline_s: float) -> int | None:
         """Kill an incarnation that has not died; return its wait status, or None if none came."""
-        answer = self.call("kill", number, deadline_s, patience_s=deadline_s + _ANSWER_S)
-        return cast("int | None", answer)
+        return self.call(Forker.kill, deadline_s + _ANSWER_S, number, deadline_s)
 
     @property
     def has_children(self) -> bool:
@@ -136,7 +139,7 @@ class Supervisor:
         """Kill and reap everything below the process; if it is gone, the kernel has killed it."""
         if self.has_children:
             with suppress(SupervisorGoneError):
-                self.call("clear", patience_s=_ANSWER_S)
+                self.call(Forker.clear, _ANSWER_S)
 
     def end(self) -> None:
         """End the process and everything below it, whatever it is doing."""
@@ -148,26 +151,45 @@ class Supervisor:
             self._process.kill()
             self._process.wait(_STOP_S)
 
-    def call(self, name: str, *arguments: Plain, patience_s: float) -> object:
-        """Send a request and wait for its answer.
+    def call(
+        self,
+        method: Callable[Concatenate[Forker, P], R],
+        patience_s: float,
+        *arguments: P.args,
+        **_named: P.kwargs,
+    ) -> R:
+        """Have the process do something, and wait for its answer.
+
+        Args:
+            method: A method of `Forker`; its arguments and its answer are plain values.
+            patience_s: Longest wait for the answer, in seconds.
+            *arguments: Its arguments.
 
         Raises:
             HarnessError: What the process answered.
             SupervisorGoneError: It is gone.
             DeadlineError: No answer in time.
         """
-        self._send(True, name, *arguments)
+        self._send(True, method.__name__, cast("tuple[Plain, ...]", arguments))
         if not self._answered.poll(patience_s * 1000):
-            raise DeadlineError(f"a supervisor's answer to {name}", patience_s)
+            raise DeadlineError(f"a supervisor's answer to {method.__name__}", patience_s)
         try:
             good, value = cast("tuple[bool, object]", self._channel.receive())
         except (EOFError, OSError):
             raise self._gone() from None
         if not good:
             raise HarnessError(cast("str", value))
-        return value
+        return cast("R", value)
 
-    def _send(self, asked: bool, name: str, *arguments: Plain) -> None:
+    def _tell(
+        self,
+        method: Callable[Concatenate[Forker, P], None],
+        *arguments: P.args,
+        **_named: P.kwargs,
+    ) -> None:
+        self._send(False, method.__name__, cast("tuple[Plain, ...]", arguments))
+
+    def _send(self, asked: bool, name: str, arguments: tuple[Plain, ...]) -> None:
         try:
             self._channel.send((asked, name, arguments))
         except OSError:
@@ -177,7 +199,7 @@ class Supervisor:
         return SupervisorGoneError(f"supervisor {self._process.pid} ended unexpectedly")
 
 
-def _pickled(prepared: tuple[object, ...]) -> tuple[bytes, Plain]:
+def _pickled(prepared: tuple[object, ...]) -> tuple[bytes, Main]:
     """Pickle something, and say what it takes to unpickle it: see `harness.processes.forker`."""
     plain = plainly(prepared)
     if plain is not None:

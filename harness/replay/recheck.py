@@ -6,7 +6,7 @@ import re
 import signal
 from typing import TYPE_CHECKING
 
-from harness.experiment.run_schedule import judge
+from harness.experiment.protocol import judge
 from harness.model.errors import UsageError
 from harness.model.image import Image
 from harness.model.oracle import EndedIncarnation, Evidence
@@ -31,7 +31,7 @@ def judge_record(folder: Path, scenario: Scenario) -> tuple[Verdict, tuple[Viola
         scenario: Its scenario, as it is today.
 
     Returns:
-        As `harness.experiment.run_schedule.judge`.
+        As `harness.experiment.protocol.judge`.
 
     Raises:
         UsageError: There is no record, it is of another version, or its images are not all there.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.experiment.lane import Job
+from harness.experiment.sharing import Sharing
 from harness.model.errors import UsageError
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, Schedule, parse
@@ -120,7 +121,7 @@ def run_again(
     """
     executor.prepare([scenario])
     # From the start each time: a failure is shown by what happens, not by what is known.
-    again = Job(scenario.name, failure.schedule, failure.seed, share=False)
+    again = Job(scenario.name, failure.schedule, failure.seed, sharing=Sharing.NOTHING)
     jobs = [Job(scenario.name, CONTROL, failure.seed), *[again] * times]
     by_index = dict(executor.run(jobs))
     results = tuple(by_index[index] for index in range(len(jobs)))

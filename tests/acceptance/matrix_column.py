@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from matrix_kinds import Cell, Kind, effects_of, losing_replies, steps_again
 
-from harness.experiment.lane import Lane
+from harness.experiment.lane import LaneServer
+from harness.experiment.lane_client import LaneClient
+from harness.experiment.rig import Rig
 from harness.images.digest import opened
 from harness.images.workspace import default_root
 from harness.model.result import Verdict
@@ -18,7 +20,6 @@ from scenarios.reference_books import DATABASE, read_books
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.experiment.rig import Halt
     from harness.model.workload import Command
 
 _UNSCOPED = ("store.", "backoff.", "recovery.scan.")
@@ -51,9 +52,9 @@ class Column:
     def __init__(self, name: str, kind: Kind) -> None:
         self._command_id = kind.command.command_id
         self._name = f"matrix-{name.replace(' ', '-')}"
-        self._lane = Lane(default_root())
-        self._lane.call("prepare", kind.scenario(self._name))
-        self._lane.call("prepare", losing_replies(f"{self._name}-lossy", kind))
+        self._lane = LaneClient(default_root())
+        self._lane.call(LaneServer.prepare, kind.scenario(self._name))
+        self._lane.call(LaneServer.prepare, losing_replies(f"{self._name}-lossy", kind))
         self._worker_dir: Path
         self._world_dir: Path
 
@@ -68,21 +69,20 @@ class Column:
             lossy: Whether replies are lost; see `losing_replies`.
         """
         name = f"{self._name}-lossy" if lossy else self._name
-        opened = self._lane.call("open", name, 0)
-        self._worker_dir, self._world_dir = cast("tuple[Path, Path]", opened)
+        self._worker_dir, self._world_dir = self._lane.call(LaneServer.open, name, 0)
 
     def close(self) -> None:
         """End a cell."""
-        self._lane.call("close")
+        self._lane.call(LaneServer.close)
 
     def kill_at(self, label: str) -> None:
         """Start a life and kill it at its first hit of a label that is about the command."""
         (moment,) = parse(f"{label}{self._scope(label)}=kill").moments
-        number = self._lane.call("verb", "start", "same")
-        halt = cast("Halt", self._lane.call("verb", "run_until", number, moment))
+        number = self._lane.call_rig(Rig.start)
+        halt = self._lane.call_rig(Rig.run_until, number, moment)
         assert halt.hit is not None, f"{label} was not reached"
         assert halt.hit.label == label
-        self._lane.call("verb", "kill", number)
+        self._lane.call_rig(Rig.kill, number)
 
     def _scope(self, label: str) -> str:
         if label.startswith(_UNSCOPED):
@@ -93,11 +93,11 @@ class Column:
 
     def offer(self, command: Command) -> None:
         """Offer one more command."""
-        self._lane.call("verb", "offer", command)
+        self._lane.call_rig(Rig.offer, command)
 
     def settle(self) -> None:
         """Let a life become quiet."""
-        self._lane.call("settle")
+        self._lane.call(LaneServer.settle)
 
     def finish(self) -> CameTo:
         """Let the worker recover, have everything checked, and say what came of it."""
@@ -112,7 +112,7 @@ class Column:
         )
         effects = effects_of(self._command_id, self._world_dir)
         again = steps_again(self._command_id, self._world_dir)
-        verdict, violations, note = cast("tuple[Verdict, object, str]", self._lane.call("check"))
+        verdict, violations, note = self._lane.call(LaneServer.check)
         assert verdict is Verdict.HELD, (violations, note)
         decisions = [row.decision for row in books.decisions if row.attempt_id in attempts]
         last = decisions[-1] if decisions else ""

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.experiment.lane import Job, Lane
+from harness.experiment.lane import Job, LaneServer
+from harness.experiment.lane_client import LaneClient
+from harness.experiment.sharing import Sharing
 from harness.explore.executor import Executor
 from harness.explore.matrix import run_matrix
 from harness.explore.tiers import moment_of, recovery_hits
@@ -190,8 +192,8 @@ def test_lane_deletes_what_dead_lanes_left(tmp_path: Path) -> None:
 def test_lane_that_is_told_to_end_leaves_nothing(tmp_path: Path) -> None:
     """Rule 9: the closed pipe and SIGTERM come together, and neither keeps it from clearing up."""
     for _ in range(8):
-        lane = Lane(tmp_path)
-        lane.call("prepare", PLAN_HOST)
+        lane = LaneClient(tmp_path)
+        lane.call(LaneServer.prepare, PLAN_HOST)
         lane.stop()
         assert list(tmp_path.iterdir()) == []
 
@@ -231,10 +233,10 @@ def test_equal_states_are_run_once_and_broken_ones_again(tmp_path: Path) -> None
         )
 
         def lives_of(
-            schedule: str, verdict: Verdict, *, share: bool = True, name: str = "counts"
+            schedule: str, verdict: Verdict, *, sharing: Sharing = Sharing.ALL, name: str = "counts"
         ) -> list[str]:
             seen.write_text("", encoding="utf-8")
-            ((_, result),) = executor.run([Job(name, parse(schedule), 0, share=share)])
+            ((_, result),) = executor.run([Job(name, parse(schedule), 0, sharing=sharing)])
             assert result.verdict is verdict
             assert [fired.incarnation for fired in result.fired] == list(
                 range(1, len(result.schedule.incarnations) + 1)
@@ -243,7 +245,12 @@ def test_equal_states_are_run_once_and_broken_ones_again(tmp_path: Path) -> None
 
         assert lives_of("work.do.before=kill", Verdict.HELD) == ["1", "2", "3", "4"]
         assert lives_of("work.do.before=kill", Verdict.HELD) == ["1"]
-        assert lives_of("work.do.before=kill", Verdict.HELD, share=False) == ["1", "2", "3", "4"]
+        assert lives_of("work.do.before=kill", Verdict.HELD, sharing=Sharing.NOTHING) == [
+            "1",
+            "2",
+            "3",
+            "4",
+        ]
         assert lives_of("work.do.after=kill", Verdict.BROKEN) == ["1", "1", "2", "3", "4"]
         for _ in range(2):
             alone = lives_of("work.do.after=kill", Verdict.BROKEN, name="breaks")
@@ -265,7 +272,7 @@ def test_what_is_shared_changes_no_result() -> None:
             for hit in recovery_hits(result)[::8]
         ]
         shared = dict(executor.run(jobs))
-        alone = dict(executor.run([replace(job, share=False) for job in jobs]))
+        alone = dict(executor.run([replace(job, sharing=Sharing.NOTHING) for job in jobs]))
     assert len(jobs) > 10
     for index, job in enumerate(jobs):
         struck = slice(len(job.schedule.incarnations) + 1)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pytest
 from harness_doubles import CLEAN, KILLED, NamedOracle, Scene, hit, scenario
 
+from harness.experiment.ends import Recovery, RestartResult
+from harness.experiment.protocol import RestartError, run_experiment, settle
 from harness.experiment.rig import Halt
-from harness.experiment.run_schedule import run_experiment
-from harness.experiment.second_restart import RestartError
 from harness.model.errors import DeadlineError
 from harness.model.oracle import Evidence, Finding, OracleStatus
 from harness.model.result import Fired, Verdict
@@ -21,12 +21,11 @@ from harness.processes.incarnation import ForeignStopError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.experiment.rig import Rig
-    from harness.experiment.second_restart import Gathering
-    from harness.experiment.state_cache import PrefixKey
+    from harness.model.image import Image
     from harness.model.oracle import EndedIncarnation, Oracle
     from harness.model.result import ExperimentResult
     from harness.model.schedule import Schedule
+    from harness.model.workload import Command, Workload
     from harness.scenario import Scenario
 
 AT = Moment("order.charge.after")
@@ -92,6 +91,27 @@ class ToldRig:
         self.alive = ()
         return self.death
 
+    @property
+    def workload(self) -> Workload:
+        """What is asked."""
+        return self.evidence.workload
+
+    @property
+    def last_image(self) -> Image:
+        """The last image."""
+        return self.evidence.settled
+
+    def offer(self, command: Command) -> None:
+        """Offer nothing: the restart is told."""
+
+    def image(self, name: str) -> Image:
+        """Give the last image."""
+        return self.last_image
+
+    def survivors(self) -> tuple[str, ...]:
+        """Find nobody."""
+        return ()
+
     def output(self, number: int) -> str:
         """Return what the worker printed."""
         return "it printed this"
@@ -102,25 +122,28 @@ class ToldRig:
 
 
 @dataclass
-class ToldGathering:
-    """The gathering of such a rig."""
+class ToldSteps:
+    """The steps of such a rig."""
 
     rig: ToldRig
     remembered: bool = False
 
-    def keep_beginning(self, start: PrefixKey) -> None:
+    def begin(self, prefix: Schedule) -> None:
         """Keep nothing."""
 
-    def known_outcome(self) -> None:
-        """Know nothing."""
+    def recover(self) -> Recovery:
+        """Let the worker become quiet, and give what the test gave."""
+        settle(self.rig)
+        return Recovery(self.rig.evidence.recovered, self.rig.evidence.survivors)
 
-    def evidence(self) -> Evidence:
+    def restart(self) -> RestartResult:
         """Give what the test gave."""
         if self.rig.error is not None:
             raise self.rig.error
-        return self.rig.evidence
+        evidence = self.rig.evidence
+        return RestartResult((evidence.restarted,), evidence.after_restart, ())
 
-    def remember(self) -> None:
+    def held(self) -> None:
         """Note that what was found is to be known to others."""
         self.remembered = True
 
@@ -133,10 +156,10 @@ def rig(tmp_path: Path) -> ToldRig:
 
 def conducted(rig: ToldRig, schedule: Schedule = STRUCK) -> ExperimentResult:
     """Conduct a schedule; what did not hold is never known to others."""
-    gathering = ToldGathering(rig)
-    result = run_experiment(cast("Rig", rig), schedule, cast("Gathering", gathering))
+    steps = ToldSteps(rig)
+    result = run_experiment(rig, schedule, steps)
     assert rig.saved
-    assert gathering.remembered == (result.verdict is Verdict.HELD)
+    assert steps.remembered == (result.verdict is Verdict.HELD)
     return result
 
 

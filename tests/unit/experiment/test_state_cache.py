@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from harness_doubles import KILLED, new_image
+from harness_doubles import CLEAN, KILLED, new_image
 
+from harness.experiment.ends import Recovery, RestartResult
 from harness.experiment.state_cache import (
     BoundedCache,
+    KnownRecovery,
     PrefixSnapshot,
-    Recovery,
-    RestartResult,
     can_go_on_from,
+    moved_to,
+    restart_after,
 )
 from harness.model.oracle import EndedIncarnation
 
@@ -27,18 +28,22 @@ if TYPE_CHECKING:
     from harness.model.image import Image
 
 MOST = 4
-STANDING: StateKey = ("tried", 0, 3, "a")
+STATE: StateKey = ("tried", 0, 3, "a")
 
 
-def restart(path: Path, *, one_image: bool = False) -> RestartResult:
-    """Return a second restart with images that say whose they are."""
+def restart(path: Path, *, ends_by_itself: bool = False) -> RestartResult:
+    """Return a restart with images that say whose they are."""
     before, after = new_image(path / "before"), new_image(path / "after")
-    after_restart = after if one_image else new_image(path / "unchanged")
+    after_restart = new_image(path / "unchanged")
     for image in (after, after_restart):
         (image.worker_dir / "whose").write_text(path.name)
-    return RestartResult(
-        EndedIncarnation(3, (), KILLED, before, after), after_restart, ("7 sleep",)
-    )
+    incarnations: tuple[EndedIncarnation, ...] = (EndedIncarnation(3, (), KILLED, before, after),)
+    if ends_by_itself:
+        incarnations = (
+            EndedIncarnation(3, (), CLEAN, before, after_restart),
+            EndedIncarnation(4, (), CLEAN, after_restart, after),
+        )
+    return RestartResult(incarnations, after_restart, ("7 sleep",))
 
 
 def whose(image: Image) -> str:
@@ -49,8 +54,8 @@ def whose(image: Image) -> str:
 def test_what_is_kept_is_found_by_all_of_its_key(tmp_path: Path) -> None:
     """Rule 6: scenario, seed, number of the incarnation and durable content decide together."""
     kept: BoundedCache[StateKey, str] = BoundedCache(tmp_path / "kept")
-    assert kept.keep(STANDING, str) == str(tmp_path / "kept" / "1")
-    assert kept.find(STANDING) == str(tmp_path / "kept" / "1")
+    assert kept.keep(STATE, str) == str(tmp_path / "kept" / "1")
+    assert kept.find(STATE) == str(tmp_path / "kept" / "1")
     others: list[StateKey] = [
         ("other", 0, 3, "a"),
         ("tried", 1, 3, "a"),
@@ -75,40 +80,43 @@ def test_the_least_used_is_forgotten(tmp_path: Path) -> None:
 def test_images_of_a_restart_outlive_the_experiment(tmp_path: Path) -> None:
     """The workspace that they come from is deleted; everything else stays as it was."""
     given = restart(tmp_path / "one")
-    kept = given.moved_to(new_image(tmp_path / "home").path)
+    kept = moved_to(given, new_image(tmp_path / "home").path)
+    (ended,) = kept.incarnations
     assert not given.after_restart.path.exists()
-    assert not given.life.after.path.exists()
-    assert [whose(image) for image in (kept.after_restart, kept.life.after)] == ["one", "one"]
-    assert kept.after_restart.path != kept.life.after.path
-    assert (kept.survivors, kept.life.number, kept.life.death) == (("7 sleep",), 3, KILLED)
+    assert not given.incarnations[0].after.path.exists()
+    assert [whose(image) for image in (kept.after_restart, ended.after)] == ["one", "one"]
+    assert kept.after_restart.path != ended.after.path
+    assert (kept.survivors, ended.number, ended.death) == (("7 sleep",), 3, KILLED)
 
 
-def test_one_image_for_both_stays_one(tmp_path: Path) -> None:
-    """A worker that ends by itself can have one image in two places."""
-    kept = restart(tmp_path / "one", one_image=True).moved_to(new_image(tmp_path / "home").path)
-    assert kept.after_restart.path == kept.life.after.path
+def test_one_image_in_three_places_stays_one(tmp_path: Path) -> None:
+    """A worker that ends by itself is started twice: where one ended, the next one began."""
+    given = restart(tmp_path / "one", ends_by_itself=True)
+    kept = moved_to(given, new_image(tmp_path / "home").path)
+    restarted, fresh = kept.incarnations
+    assert restarted.after.path == fresh.before.path == kept.after_restart.path
     assert whose(kept.after_restart) == "one"
 
 
-def test_last_life_begins_where_the_recovery_or_the_first_start_ended(tmp_path: Path) -> None:
-    """A worker that ends by itself is started twice: the last life follows the first of them."""
+@pytest.mark.parametrize("ends_by_itself", [False, True])
+def test_a_restart_begins_where_the_recovery_ended(tmp_path: Path, ends_by_itself: bool) -> None:
+    """A restart that is known follows on whatever recovery came to its state."""
     recovered = EndedIncarnation(
         2, (), KILLED, new_image(tmp_path / "x"), new_image(tmp_path / "settled")
     )
-    given = restart(tmp_path / "one")
-    assert given.life_after(recovered).before is recovered.after
-    ended = replace(given, life=replace(given.life, before=given.after_restart))
-    kept = ended.moved_to(new_image(tmp_path / "home").path)
-    assert kept.life_after(recovered).before.path == kept.after_restart.path
+    given = restart(tmp_path / "one", ends_by_itself=ends_by_itself)
+    first, *rest = restart_after(given, recovered).incarnations
+    assert first.before is recovered.after
+    assert tuple(rest) == given.incarnations[1:]
 
 
 def test_image_of_a_recovery_is_a_copy(tmp_path: Path) -> None:
     """The experiment that found it out goes on to judge by its own."""
-    life = restart(tmp_path / "one").life
+    (ended,) = restart(tmp_path / "one").incarnations
     home = new_image(tmp_path / "home").path
-    kept = Recovery(life, (), STANDING).copied_to(home)
-    assert whose(kept.life.after) == whose(life.after) == "one"
-    assert kept.life.after.path.parent == home
+    kept = KnownRecovery(Recovery(ended, ()), STATE).copied_to(home).recovery.incarnation
+    assert whose(kept.after) == whose(ended.after) == "one"
+    assert kept.after.path.parent == home
 
 
 def test_beginning_is_restored_as_it_was(tmp_path: Path) -> None:

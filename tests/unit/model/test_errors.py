@@ -9,8 +9,7 @@ import pkgutil
 import pytest
 
 import harness
-from harness.experiment.run_schedule import EndedError
-from harness.experiment.second_restart import RestartError
+from harness.experiment.protocol import EndedError, RestartError
 from harness.model.errors import DeadlineError, HarnessError, UnknownNameError, UsageError
 from harness.model.result import Verdict
 from harness.processes.incarnation import ForeignStopError
