@@ -42,6 +42,7 @@ def run_record() -> RunRecord:
         "schema": "crash-harness/results/4",
         "tier": "full",
         "seed": 7,
+        "interrupted": "",
         "scenarios": [
             {
                 "name": "orders",

@@ -11,27 +11,24 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
-import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
 
-from harness.explore.matrix import run_matrix
-from harness.explore.shrink import Shrinker, minimal_row
+from harness.explore.session import Session, SessionRequest
 from harness.images.run_folder import control_image
 from harness.model.canonical_json import one_item_a_line
 from harness.model.errors import HarnessError, UsageError
 from harness.model.schedule import parse
-from harness.moments.catalogue import scan
 from harness.record.environment import NOWHERE
 from harness.record.failure_schema import FAILURE
-from harness.record.outcome import ScenarioOutcome
+from harness.record.minimal import minimal_row, unshrunk_row
 from harness.record.stable_masking import StableMasking
 from harness.record.validation import check
 from harness.record.write_failure import FailureContext, failure_record
-from harness.record.write_run import alone
 from harness.report.gallery_index import Entry, gallery_index
 from harness.report.html_failure import failure_page
 from harness.report.issue import issue
@@ -39,12 +36,11 @@ from harness.report.issue import issue
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from harness.explore.executor import Executor
-    from harness.explore.shrink import Minimal
     from harness.model.canonical_json import Json
     from harness.model.result import ExperimentResult
     from harness.model.schedule import Schedule
     from harness.record.failure_schema import FailureRecord
+    from harness.record.outcome import ScenarioOutcome
     from harness.scenario import Scenario
 
 INDEX = "gallery.json"
@@ -97,7 +93,7 @@ def make_gallery(
     shown: Mapping[str, Family],
     scenarios: Mapping[str, Scenario],
     source: str,
-    executor: Executor,
+    root: Path,
     out: Path,
 ) -> dict[Path, str]:
     """Make the files of a gallery.
@@ -106,7 +102,7 @@ def make_gallery(
         shown: The families; one without a schedule is searched for one.
         scenarios: At least the scenarios that stand for them, by name.
         source: Where they were loaded from.
-        executor: Runs them.
+        root: Directory for the workspaces.
         out: Directory of the gallery; nothing is written to it.
 
     Returns:
@@ -118,9 +114,9 @@ def make_gallery(
     found = dict(shown)
     for name, family in shown.items():
         if not family["at"]:
-            schedule = _search(scenarios[family["shows"]], executor)
+            schedule = _search(scenarios[family["shows"]], root)
             found[name] = {**family, "at": str(schedule)}
-    records = _records(found, scenarios, source, executor)
+    records = _records(found, scenarios, source, root)
     pages: dict[Path, str] = {}
     for name, record in records.items():
         pages[out / name / "report.html"] = failure_page(record)
@@ -175,9 +171,11 @@ def _compared(path: Path, text: str) -> str:
     return _SOURCE.sub("", text)
 
 
-def _search(scenario: Scenario, executor: Executor) -> Schedule:
+def _search(scenario: Scenario, root: Path) -> Schedule:
     """Find the smallest crash that the pinned oracle catches, with the fewest other facts."""
-    (outcome,) = run_matrix([scenario], executor, _ignore, tier="smoke", seed=_SEED)
+    with Session(SessionRequest((scenario,), root, seed=_SEED, jobs=_jobs())) as session:
+        session.explore()
+        (outcome,) = session.outcomes
     caught = [r for r in outcome.results if scenario.pin.oracle in r.oracles]
     if not caught:
         raise HarnessError(f"{scenario.name} was not caught by {scenario.pin.oracle}")
@@ -185,31 +183,30 @@ def _search(scenario: Scenario, executor: Executor) -> Schedule:
 
 
 def _records(
-    shown: Mapping[str, Family],
-    scenarios: Mapping[str, Scenario],
-    source: str,
-    executor: Executor,
+    shown: Mapping[str, Family], scenarios: Mapping[str, Scenario], source: str, root: Path
 ) -> dict[str, FailureRecord]:
     """Run what is shown, all at once, and record it."""
     chosen = {family["shows"]: parse(family["at"]) for family in shown.values()}
-    kept = Path(tempfile.mkdtemp(prefix="gallery-"))
-    try:
-        outcomes = run_matrix(
-            [scenarios[name] for name in chosen],
-            executor.keeping(kept),
-            _ignore,
+    with tempfile.TemporaryDirectory(prefix="gallery-") as kept:
+        request = SessionRequest(
+            tuple(scenarios[name] for name in chosen),
+            root,
+            out=Path(kept),
             at=chosen,
             seed=_SEED,
+            jobs=_jobs(),
         )
-        minimal = Shrinker(executor).shrink_all(
-            result for outcome in outcomes for result in outcome.results
-        )
-        return {
-            name: _record(outcome, minimal, source, kept, family["varies"])
-            for (name, family), outcome in zip(shown.items(), outcomes, strict=True)
-        }
-    finally:
-        shutil.rmtree(kept)
+        with Session(request) as session:
+            session.explore()
+            session.shrink()
+            return {
+                name: _record(session, outcome, source, family["varies"])
+                for (name, family), outcome in zip(shown.items(), session.outcomes, strict=True)
+            }
+
+
+def _jobs() -> int:
+    return len(os.sched_getaffinity(0))
 
 
 def _caught(outcome: ScenarioOutcome) -> ExperimentResult:
@@ -223,24 +220,18 @@ def _caught(outcome: ScenarioOutcome) -> ExperimentResult:
 
 
 def _record(
-    outcome: ScenarioOutcome,
-    minimal: Mapping[str, Minimal],
-    source: str,
-    kept: Path,
-    varies: Sequence[str],
+    session: Session, outcome: ScenarioOutcome, source: str, varies: Sequence[str]
 ) -> FailureRecord:
-    scenario = outcome.scenario
     result = _caught(outcome)
-    shorter = minimal.get(result.fingerprint)
-    shown = ScenarioOutcome(scenario, scan(scenario.points), outcome.results, whole=False)
+    shorter = session.minimal.get(result.fingerprint)
     about = FailureContext(
         source,
-        minimal_row(shorter) if shorter else alone(result),
+        minimal_row(shorter) if shorter else unshrunk_row(result),
         NOWHERE,
         StableMasking(varies, str(Path.cwd())),
-        control_image(kept, scenario.name),
+        control_image(session.kept, outcome.scenario.name),
     )
-    return failure_record(result, shown, kept / result.fingerprint, about)
+    return failure_record(result, outcome, session.kept / result.fingerprint, about)
 
 
 def new_families(names: Iterable[str], known: Sequence[str]) -> dict[str, Family]:
@@ -255,7 +246,3 @@ def new_families(names: Iterable[str], known: Sequence[str]) -> dict[str, Family
         for name in names
         if name not in known
     }
-
-
-def _ignore(_event: object) -> None:
-    pass

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
 
 from harness.cli.options import report_option, root_option, scenarios_option, seed_option
 from harness.explore.executor import Executor
-from harness.explore.matrix import check_schedule
+from harness.explore.exploration import check_schedule
 from harness.explore.scenario_files import DEFAULT, load, select
 from harness.gallery import check_gallery, families, make_gallery, new_families
 from harness.images.workspace import default_root
@@ -25,7 +26,8 @@ from harness.replay.recheck import failures_at, judge_record
 from harness.replay.reproduce import named_failure, run_again
 from harness.replay.shell import open_shell
 from harness.report.escaping import block, plain
-from harness.report.outputs import chosen, write_again
+from harness.report.output import Surroundings
+from harness.report.outputs import OF_A_RECORD, Outputs, chosen
 
 if TYPE_CHECKING:
     from harness.model.result import ExperimentResult
@@ -49,7 +51,7 @@ def repro(  # noqa: PLR0917 - one parameter per option
     """
     failure = named_failure(what, source or DEFAULT, seed)
     (scenario,) = select(load(source or failure.scenarios_from), [failure.scenario])
-    check_schedule(failure.schedule, [scenario])
+    check_schedule(failure.schedule, scenario)
     if shell:
         path = Path(what)
         if not path.exists():
@@ -83,7 +85,9 @@ def _tell(result: ExperimentResult) -> None:
 def report(path: Path, reports: str | None) -> None:
     """Render an old record again; PATH is a run's directory or a failure's folder."""
     names = chosen(reports, os.environ)
-    write_again(path, names, click.echo)
+    console = Console(highlight=False)
+    surroundings = Surroundings(console, click.echo, os.environ)
+    Outputs((*OF_A_RECORD, *names), surroundings).render_again(path)
     click.echo(f"rendered {', '.join(names) or 'nothing'}: {path}")
 
 
@@ -145,8 +149,7 @@ def gallery(names: tuple[str, ...], check: bool, out: Path, root: Path | None, s
     if not shown:
         raise UsageError("no scenario here is pinned broken, so there is nothing to show")
     select(scenarios, [family["shows"] for family in shown.values()])
-    with Executor(len(os.sched_getaffinity(0)), root or default_root()) as executor:
-        pages = make_gallery(shown, scenarios, source, executor, out)
+    pages = make_gallery(shown, scenarios, source, root or default_root(), out)
     if not check:
         for path, text in pages.items():
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,32 +15,22 @@ from harness import __version__
 from harness.cli.entry import run_to_its_end
 from harness.cli.failures import gallery, recheck, report, repro, schema
 from harness.cli.options import report_option, root_option, scenarios_option, seed_option
-from harness.explore.executor import Executor
-from harness.explore.matrix import check_schedule, run_matrix
 from harness.explore.scenario_files import groups, judged_by, load, select
-from harness.explore.shrink import Shrinker, minimal_row
-from harness.explore.tiers import TIERS
+from harness.explore.session import SessionRequest, run_session
+from harness.explore.stop_signals import StopSignals
 from harness.images.workspace import default_root
 from harness.model.errors import UnknownNameError
-from harness.model.schedule import Schedule, parse
+from harness.model.schedule import parse
 from harness.moments.catalogue import scan
-from harness.record.environment import environment
-from harness.record.outcome import exit_code
 from harness.record.pins import FILE_NAME, pins_in, read_pins
-from harness.record.write_run import RunMetadata, new_run_dir, write_record
-from harness.report.ndjson import EventLog
-from harness.report.outputs import EVENTS, chosen, write_run
-from harness.report.progress import ProgressBar
-from harness.report.summary import print_summary
+from harness.report.output import Surroundings
+from harness.report.outputs import OF_A_RUN, Outputs, chosen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from harness.model.events import Event, EventHandler
-    from harness.scenario import Scenario
-
-MOST_LANES = max(16, 4 * (os.cpu_count() or 1))
-"""More lanes than this at once only take memory: each is two processes."""
+MOST_JOBS = max(16, 4 * (os.cpu_count() or 1))
+"""More experiments than this at once only take memory: each has two processes."""
 
 LOG_WIDTH = 120
 """Width of a line when nobody's terminal says otherwise, in columns."""
@@ -68,7 +55,7 @@ def commands() -> None:
     """Strike a worker at labelled moments, restart it, and check from outside what must hold.
 
     Exit codes: 0 all as pinned, 1 an oracle broke or a pin no longer matches, 2 usage,
-    3 inconclusive, 4 the harness itself failed.
+    3 inconclusive, 4 the harness itself failed, 130 interrupted by SIGINT, 143 by SIGTERM.
     """
 
 
@@ -79,8 +66,9 @@ def commands() -> None:
 @click.option("--oracle", "oracles", multiple=True, help="Judge by this oracle alone; repeatable.")
 @seed_option
 @click.option(
-    "--workers",
-    type=click.IntRange(1, MOST_LANES),
+    "-j",
+    "--jobs",
+    type=click.IntRange(1, MOST_JOBS),
     default=None,
     help="How many experiments run at once (default: one per core).",
 )
@@ -107,7 +95,7 @@ def run(  # noqa: PLR0917 - one parameter per option
     at: str | None,
     oracles: tuple[str, ...],
     seed: int,
-    workers: int | None,
+    jobs: int | None,
     out: Path,
     pins_file: Path | None,
     reports: str | None,
@@ -117,78 +105,32 @@ def run(  # noqa: PLR0917 - one parameter per option
     """Run scenarios: all of them, or those that are named."""
     wanted = chosen(reports, os.environ)
     pins = pins_in(Path()) if pins_file is None else read_pins(pins_file)
-    if tier not in TIERS:
-        raise UnknownNameError("tier", tier, TIERS)
     known = load(source)
     scenarios = judged_by(select(known, names), oracles)
-    schedule = _schedule(at, scenarios)
-    lanes = workers or len(os.sched_getaffinity(0))
+    schedule = None if at is None else parse(at)
+    request = SessionRequest(
+        scenarios,
+        root=root or default_root(),
+        out=out,
+        tier=tier,
+        at={} if schedule is None else {scenario.name: schedule for scenario in scenarios},
+        seed=seed,
+        jobs=jobs or len(os.sched_getaffinity(0)),
+        groups=groups(known),
+        pins=pins,
+        scenarios_from=source,
+    )
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = LOG_WIDTH
-    started = datetime.now(UTC)
-    directory = new_run_dir(out, started)
-    keep = (directory / "failures").resolve()
-    with ExitStack() as stack:
-        stack.enter_context(_no_empty(directory))
-        executor = stack.enter_context(Executor(lanes, root or default_root(), keep))
-        listeners: list[EventHandler] = [stack.enter_context(ProgressBar(console))]
-        if "ndjson" in wanted:
-            listeners.append(stack.enter_context(EventLog(directory / EVENTS)))
-        outcomes = run_matrix(
-            scenarios,
-            executor,
-            _all(listeners),
-            tier=tier,
-            at=schedule,
-            seed=seed,
-            lanes=lanes,
-            groups=groups(known),
-        )
-        outcomes = tuple(replace(outcome, pins=pins) for outcome in outcomes)
-        minimal = Shrinker(executor).shrink_all(r for o in outcomes for r in o.results)
-    facts = RunMetadata(
-        tier="" if schedule else tier,
-        seed=seed,
-        lanes=lanes,
-        started=started,
-        seconds=(datetime.now(UTC) - started).total_seconds(),
-        scenarios_from=source,
-        environment=environment(point for s in scenarios for point in s.points),
-        minimal={fingerprint: minimal_row(found) for fingerprint, found in minimal.items()},
-        pins=pins,
-    )
-    record = write_record(directory, outcomes, facts)
-    write_run(directory, record, wanted, click.echo)
-    print_summary(console, record, directory)
-    raise SystemExit(exit_code(outcomes))
-
-
-@contextmanager
-def _no_empty(directory: Path) -> Iterator[None]:
-    """Leave no folder without a record when nothing came of a run."""
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):  # what is in it was found, and is kept
-            directory.rmdir()
-        raise
-
-
-def _all(listeners: Sequence[EventHandler]) -> EventHandler:
-    def emit(event: Event) -> None:
-        for listener in listeners:
-            listener(event)
-
-    return emit
-
-
-def _schedule(text: str | None, scenarios: Sequence[Scenario]) -> Schedule | None:
-    if text is None:
-        return None
-    schedule = parse(text)
-    check_schedule(schedule, scenarios)
-    return schedule
+    outputs = Outputs((*OF_A_RUN, *wanted), Surroundings(console, click.echo, os.environ))
+    with StopSignals() as stop:
+        result = run_session(request, outputs, stop)
+    if result.fault is not None:
+        raise result.fault
+    if result.record is None:
+        click.echo("crash-harness: interrupted; no record was written", err=True)
+    raise SystemExit(result.exit_code)
 
 
 @commands.command()

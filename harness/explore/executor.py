@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.experiment.lane import Job
+    from harness.explore.stop_signals import StopSignals
     from harness.model.result import ExperimentResult
     from harness.scenario import Scenario
 
@@ -32,10 +33,14 @@ class Executor:
         lanes: How many run at once.
         root: Directory for workspaces.
         keep: Directory for what broken experiments left, or None to keep nothing.
+        stop: Is heard while experiments run: what asks for a stop ends `prepare` and `run`.
     """
 
-    def __init__(self, lanes: int, root: Path, keep: Path | None = None) -> None:
+    def __init__(
+        self, lanes: int, root: Path, keep: Path | None = None, stop: StopSignals | None = None
+    ) -> None:
         self._keep = keep
+        self._stop = stop
         cores = sorted(os.sched_getaffinity(0))
         # A lane ignores a Ctrl-C at the terminal, but only once it has begun.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -47,11 +52,6 @@ class Executor:
         self._warm: dict[LaneClient, set[str]] = {lane: set() for lane in self._lanes}
         # What each lane has been given and has not answered: a job's index, or None for a warm-up.
         self._given: dict[LaneClient, deque[int | None]] = {lane: deque() for lane in self._lanes}
-
-    def keeping(self, keep: Path) -> Self:
-        """Keep what broken experiments leave in another directory from now on."""
-        self._keep = keep
-        return self
 
     def __enter__(self) -> Self:
         return self
@@ -65,6 +65,7 @@ class Executor:
 
         Raises:
             HarnessError: A worker could not be warmed.
+            StopRequestedError: A signal asked for it.
         """
         new = {scenario.name: scenario for scenario in scenarios}
         waiting = deque(s for name, s in new.items() if name not in self._scenarios)
@@ -94,6 +95,7 @@ class Executor:
 
         Raises:
             HarnessError: The harness itself failed.
+            StopRequestedError: A signal asked for it.
         """
         waiting: dict[str, deque[int]] = {}
         for index, job in enumerate(jobs):
@@ -136,7 +138,10 @@ class Executor:
     def _answering(self) -> list[LaneClient]:
         """Wait for lanes to answer the oldest request that they have been given."""
         busy = [lane.connection for lane in self._lanes if self._given[lane]]
-        ready = multiprocessing.connection.wait(busy, _EXPERIMENT_S)
+        stop = [self._stop.fileno()] if self._stop is not None else []
+        ready = multiprocessing.connection.wait([*busy, *stop], _EXPERIMENT_S)
+        if self._stop is not None:
+            self._stop.check()
         if not ready:
             raise DeadlineError("an experiment to end", _EXPERIMENT_S)
         return [lane for lane in self._lanes if lane.connection in ready]

@@ -10,72 +10,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.experiment.lane import Job
+from harness.model.events import FailureShrunk, ShorterTried, ShrinkingStarted, ignore
 from harness.model.result import Verdict
 from harness.model.schedule import Schedule
+from harness.record.minimal import Minimal, Tried
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harness.explore.executor import Executor
+    from harness.model.events import EventHandler
     from harness.model.result import ExperimentResult
-    from harness.record.failure_schema import MinimalRow
 
 RUNS = 60
 """How many experiments a run may add to shrink its failures."""
 RUNS_EACH = 12
 """How many of them for one failure."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """A shorter schedule that was tried.
-
-    Attributes:
-        schedule: The schedule.
-        verdict: What came out.
-        taken: Whether the search went on from it.
-    """
-
-    schedule: Schedule
-    verdict: Verdict
-    taken: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Minimal:
-    """The shortest schedule that was found.
-
-    Attributes:
-        schedule: The schedule.
-        tried: What was tried, in order.
-        whole: Whether everything was tried; otherwise the budget was used up.
-    """
-
-    schedule: Schedule
-    tried: tuple[Tried, ...]
-    whole: bool
-
-    @property
-    def how(self) -> str:
-        """How it was found, in one sentence."""
-        taken = sum(step.taken for step in self.tried)
-        tried = f"{len(self.tried)} shorter schedule{'s' * (len(self.tried) != 1)} tried"
-        end = "" if self.whole else "; the budget was used up, so a shorter one may exist"
-        if not taken:
-            return f"{tried}, none broke the same promise{end}"
-        return f"{tried}, {taken} broke the same promise{end}"
-
-
-def minimal_row(found: Minimal) -> MinimalRow:
-    """Return what a record says of the shortest schedule."""
-    return {
-        "schedule": str(found.schedule),
-        "how": found.how,
-        "steps": [
-            {"schedule": str(step.schedule), "verdict": step.verdict.value, "taken": step.taken}
-            for step in found.tried
-        ],
-    }
 
 
 @dataclass(slots=True)
@@ -84,13 +34,18 @@ class Shrinker:
 
     Attributes:
         executor: Runs the experiments; the scenarios have been prepared.
+        emit: Is told of each experiment and of what was found.
         known: Results of the run, by scenario and schedule.
         left: How many experiments may still be run.
+        found: The shortest schedules so far, by fingerprint. What was found stays here when
+            shrinking is interrupted.
     """
 
     executor: Executor
+    emit: EventHandler = ignore
     known: dict[tuple[str, Schedule, int], ExperimentResult] = field(default_factory=dict)
     left: int = RUNS
+    found: dict[str, Minimal] = field(default_factory=dict)
 
     def shrink_all(self, results: Iterable[ExperimentResult]) -> dict[str, Minimal]:
         """Shrink every broken schedule of several incarnations.
@@ -103,11 +58,18 @@ class Shrinker:
         """
         given = tuple(results)
         self.known.update({(r.scenario, r.schedule, r.seed): r for r in given})
-        return {
-            result.fingerprint: self._shrink(result)
+        failures = [
+            result
             for result in given
             if result.verdict is Verdict.BROKEN and len(result.schedule.incarnations) > 1
-        }
+        ]
+        if failures:
+            self.emit(ShrinkingStarted(len(failures), min(self.left, RUNS_EACH * len(failures))))
+        for failure in failures:
+            shortest = self._shrink(failure)
+            self.found[failure.fingerprint] = shortest
+            self.emit(FailureShrunk(failure.fingerprint, str(shortest.schedule)))
+        return self.found
 
     def _shrink(self, broken: ExperimentResult) -> Minimal:
         best = broken.schedule
@@ -136,4 +98,5 @@ class Shrinker:
         job = Job(broken.scenario, schedule, broken.seed)
         ((_, result),) = self.executor.run([job], keep=False)
         self.known[broken.scenario, schedule, broken.seed] = result
+        self.emit(ShorterTried(result))
         return result

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-_CONTROLS = "control"
+CONTROLS = "control"
 
 
 def control_image(keep: Path, scenario: str) -> Path:
@@ -19,7 +19,7 @@ def control_image(keep: Path, scenario: str) -> Path:
         keep: Directory of everything that is kept.
         scenario: Name of the scenario.
     """
-    return keep / _CONTROLS / scenario
+    return keep / CONTROLS / scenario
 
 
 def forget_controls(keep: Path) -> None:
@@ -28,6 +28,6 @@ def forget_controls(keep: Path) -> None:
     Args:
         keep: Directory of everything that is kept; it is removed when nothing is left in it.
     """
-    shutil.rmtree(keep / _CONTROLS, ignore_errors=True)
+    shutil.rmtree(keep / CONTROLS, ignore_errors=True)
     with suppress(OSError):  # there are failures in it, or it was never made
         keep.rmdir()

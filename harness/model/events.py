@@ -1,4 +1,11 @@
-"""What the engine tells while it works; it knows none of those who listen."""
+"""Events of a run, in the order in which they come; the engine knows no consumer of them.
+
+A run that goes well gives `RunStarted`, a `ScenarioStarted` for each scenario, rounds of `Planned`
+and `ExperimentFinished`, with a `ScenarioFinished` where a scenario has no further round; if
+something broke after several crashes, `ShrinkingStarted`, `ShorterTried` and `FailureShrunk`; and
+`RunFinished`. One that does not has `Interrupted` or `RunFailed` somewhere before `RunFinished`,
+which is the last event of every run.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +35,17 @@ class RunStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class ScenarioStarted:
+    """The experiments of a scenario begin.
+
+    Attributes:
+        scenario: Its name.
+    """
+
+    scenario: str
+
+
+@dataclass(frozen=True, slots=True)
 class Planned:
     """More experiments are known to come.
 
@@ -50,8 +68,80 @@ class ExperimentFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class ScenarioFinished:
+    """A scenario has no experiment left to run.
+
+    Attributes:
+        scenario: Its name.
+        experiments: How many it had.
+    """
+
+    scenario: str
+    experiments: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShrinkingStarted:
+    """Shorter schedules that break the same promises are looked for from now on.
+
+    Attributes:
+        failures: How many failures are shrunk.
+        most: How many experiments this may take; fewer where the result is known already.
+    """
+
+    failures: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShorterTried:
+    """An experiment of shrinking is over; it is no part of the record's experiments.
+
+    Attributes:
+        result: What it came to.
+    """
+
+    result: ExperimentResult
+
+
+@dataclass(frozen=True, slots=True)
+class FailureShrunk:
+    """The shortest schedule of a failure has been looked for.
+
+    Attributes:
+        fingerprint: The failure.
+        schedule: The shortest schedule that was found, as text; maybe the one it had.
+    """
+
+    fingerprint: str
+    schedule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """The run was asked to stop; what has finished so far is recorded.
+
+    Attributes:
+        why: By what, in words.
+    """
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunFailed:
+    """The harness itself failed; what has finished before is recorded.
+
+    Attributes:
+        error: The error, in words.
+    """
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunFinished:
-    """Nothing more will come.
+    """The last event of every run.
 
     Attributes:
         seconds: How long the run took, in seconds.
@@ -60,5 +150,21 @@ class RunFinished:
     seconds: float
 
 
-Event: TypeAlias = RunStarted | Planned | ExperimentFinished | RunFinished
+Event: TypeAlias = (
+    RunStarted
+    | ScenarioStarted
+    | Planned
+    | ExperimentFinished
+    | ScenarioFinished
+    | ShrinkingStarted
+    | ShorterTried
+    | FailureShrunk
+    | Interrupted
+    | RunFailed
+    | RunFinished
+)
 EventHandler: TypeAlias = Callable[[Event], None]
+
+
+def ignore(_event: Event) -> None:
+    """Handle an event by doing nothing."""

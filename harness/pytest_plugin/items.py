@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import harness
-from harness.experiment.lane import Job
-from harness.explore.executor import Executor
-from harness.explore.matrix import run_matrix
 from harness.explore.scenario_files import scenarios_in
+from harness.explore.session import Session, SessionRequest
 from harness.images.workspace import default_root
 from harness.model.errors import HarnessError, UsageError
 from harness.model.result import Verdict
@@ -67,7 +65,7 @@ class HarnessSession:
         self.pins = pins_in(config.rootpath)
         self._folder = config.rootpath / str(config.getini(FOLDER_INI))
         self._cache = config.cache.mkdir("crash-harness")
-        self._executor: Executor | None = None
+        self._running: Session | None = None
 
     @classmethod
     def of(cls, config: pytest.Config) -> HarnessSession:
@@ -98,26 +96,26 @@ class HarnessSession:
 
     def run(self, scenario: Scenario, schedule: str) -> ExperimentResult:
         """Run one experiment on this process's lane."""
-        executor = self._ready(scenario)
-        ((_, result),) = executor.run([Job(scenario.name, parse(schedule), self.seed)])
-        return result
+        return self._session().run(scenario, parse(schedule))
 
     def close(self) -> None:
         """End the lane."""
-        if self._executor is not None:
-            self._executor.__exit__()
-            self._executor = None
+        if self._running is not None:
+            self._running.__exit__()
+            self._running = None
 
-    def _ready(self, scenario: Scenario) -> Executor:
-        if self._executor is None:
-            self._executor = Executor(1, default_root())
-        self._executor.prepare([scenario])
-        return self._executor
+    def _session(self) -> Session:
+        if self._running is None:
+            request = SessionRequest(
+                (), default_root(), tier=self.tier, seed=self.seed, pins=self.pins
+            )
+            self._running = Session(request).__enter__()
+        return self._running
 
     def _work_out(self, scenario: Scenario) -> Plan:
-        (outcome,) = run_matrix(
-            [scenario], self._ready(scenario), _ignore, tier=self.tier, seed=self.seed
-        )
+        session = self._session()
+        session.explore([scenario])
+        (outcome,) = (each for each in session.outcomes if each.scenario is scenario)
         oracle = scenario.pin.oracle
         caught = [str(r.schedule) for r in outcome.results if oracle in r.oracles]
         return Plan(
@@ -224,10 +222,6 @@ def describe(result: ExperimentResult, file: Path) -> str:
     lines = [f"{result.verdict}: {result.experiment_id}", *facts]
     note = block(result.note) if result.note else []
     return "\n".join([*map(plain, lines), *note, plain(again)])
-
-
-def _ignore(_event: object) -> None:
-    pass
 
 
 def _folders(packages: Iterable[str]) -> Iterator[Path]:

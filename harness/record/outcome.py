@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from harness.model.schedule import CONTROL, Moment
 from harness.record.pins import NO_PINS, Pins
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from harness.model.result import ExperimentResult
     from harness.moments.catalogue import Catalogue
@@ -29,6 +29,8 @@ class ExitCode(IntEnum):
     USAGE = 2
     INCONCLUSIVE = 3
     HARNESS = 4
+    INTERRUPTED = 130
+    TERMINATED = 143
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +54,39 @@ class MomentTally:
     survived: bool
 
 
-@dataclass(frozen=True)
-class ScenarioOutcome:
-    """The experiments of a scenario.
+@dataclass(frozen=True, slots=True)
+class ScenarioRun:
+    """What was run of a scenario, before it is judged beside others.
 
     Attributes:
         scenario: The scenario.
         catalogue: The points that its worker declares.
-        results: In the order of the plan, the control leg first.
-        whole: Whether a whole tier was run, so that points that were not reached count.
-        reached_together: Labels that the other scenarios of its group reached in this run; None
-            when some of them were not run, so that nothing can be said of points not reached.
+        results: In the order of the plan, the control leg first; none when the run ended before
+            it came to this scenario.
+        whole: Whether a whole tier was run to its end, so that points not reached count.
         bounds: What the tier left out, in words.
-        pins: Failures that are known.
+        finished: Whether everything that was planned has been run.
     """
 
     scenario: Scenario
     catalogue: Catalogue
     results: tuple[ExperimentResult, ...]
     whole: bool
-    reached_together: frozenset[str] | None = frozenset()
     bounds: tuple[str, ...] = ()
+    finished: bool = True
+
+
+@dataclass(frozen=True)
+class ScenarioOutcome(ScenarioRun):
+    """The experiments of a scenario, judged.
+
+    Attributes:
+        reached_together: Labels that the other scenarios of its group reached in this run; None
+            when some of them were not run, so that nothing can be said of points not reached.
+        pins: Failures that are known.
+    """
+
+    reached_together: frozenset[str] | None = frozenset()
     pins: Pins = NO_PINS
 
     @property
@@ -116,16 +130,6 @@ class ScenarioOutcome:
         )
 
     @cached_property
-    def reached_labels(self) -> frozenset[str]:
-        """Labels that any incarnation reached."""
-        return frozenset(
-            hit.label
-            for result in self.results
-            for life in result.incarnations
-            for hit in life.hits
-        )
-
-    @cached_property
     def unreached(self) -> tuple[str, ...]:
         """Declared labels that nothing reached, though a whole tier was run.
 
@@ -134,7 +138,7 @@ class ScenarioOutcome:
         if not (self.whole and self.scenario.must_reach_all) or self.reached_together is None:
             return ()
         wanted = self.scenario.strike or self.catalogue.labels
-        reached = self.reached_labels | self.reached_together
+        reached = reached_labels(self.results) | self.reached_together
         return tuple(
             label for label in self.catalogue.labels if label in wanted and label not in reached
         )
@@ -142,7 +146,7 @@ class ScenarioOutcome:
     @cached_property
     def exit_code(self) -> ExitCode:
         """What this scenario alone asks the command to return."""
-        if self.mismatch and self.control.verdict is Verdict.HELD:
+        if self.results and self.mismatch and self.control.verdict is Verdict.HELD:
             return ExitCode.BROKEN
         inconclusive = next(self.inconclusive(), None) is not None
         return ExitCode.INCONCLUSIVE if inconclusive else ExitCode.AS_PINNED
@@ -179,6 +183,11 @@ class ScenarioOutcome:
 
     def inconclusive(self) -> Iterator[str]:
         """Give every reason why nothing can be said about this scenario, or not all of it."""
+        if not self.results:
+            yield "none of its experiments was run"
+            return
+        if not self.finished:
+            yield f"only {len(self.results)} of its experiments were run, and more were planned"
         if self.control.verdict is not Verdict.HELD:
             found = "; ".join(f"{v.oracle}: {v.message}" for v in self.control.violations)
             yield f"the control leg, without a fault, was {self.control.verdict}: " + (
@@ -191,31 +200,57 @@ class ScenarioOutcome:
             yield f"{self.catalogue[label].source}: {label} is declared and was never reached"
 
 
-def join_groups(
-    outcomes: tuple[ScenarioOutcome, ...], groups: Mapping[str, frozenset[str]]
+def reached_labels(results: Iterable[ExperimentResult]) -> frozenset[str]:
+    """Return the labels that any incarnation of some experiments reached."""
+    return frozenset(
+        hit.label for result in results for life in result.incarnations for hit in life.hits
+    )
+
+
+def judge_together(
+    runs: Iterable[ScenarioRun],
+    *,
+    groups: Mapping[str, frozenset[str]] | None = None,
+    pins: Pins = NO_PINS,
 ) -> tuple[ScenarioOutcome, ...]:
-    """Let every outcome know what the others of its scenario's group reached.
+    """Judge the scenarios of a run, each with what the others of its group reached.
 
     Args:
-        outcomes: The outcomes of one run.
-        groups: Names of the scenarios of each group, whether they were run or not.
+        runs: What was run.
+        groups: Names of the scenarios of each group (`Scenario.together`), whether they were run
+            or not. A group of which not all were run to the end is not judged by points that were
+            not reached.
+        pins: Failures that are known.
 
     Returns:
-        The same outcomes, in their order.
+        One outcome per scenario, in their order.
     """
-    ran = {outcome.scenario.name for outcome in outcomes}
+    given = tuple(runs)
+    whole = {run.scenario.name for run in given if run.whole}
     reached: dict[str, frozenset[str]] = {}
-    for outcome in outcomes:
-        group = outcome.scenario.together
-        reached[group] = reached.get(group, frozenset()) | outcome.reached_labels
+    for run in given:
+        group = run.scenario.together
+        if group:
+            reached[group] = reached.get(group, frozenset()) | reached_labels(run.results)
+
+    def together(group: str) -> frozenset[str] | None:
+        if not group:
+            return frozenset()
+        members = (groups or {}).get(group)
+        return reached[group] if members is not None and members <= whole else None
+
     return tuple(
-        replace(
-            outcome,
-            reached_together=reached[group] if groups.get(group, frozenset({""})) <= ran else None,
+        ScenarioOutcome(
+            run.scenario,
+            run.catalogue,
+            run.results,
+            whole=run.whole,
+            reached_together=together(run.scenario.together),
+            bounds=run.bounds,
+            pins=pins,
+            finished=run.finished,
         )
-        if (group := outcome.scenario.together)
-        else outcome
-        for outcome in outcomes
+        for run in given
     )
 
 

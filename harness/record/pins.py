@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from harness.model.result import ExperimentResult
 
-FILE_NAME = "crash-harness.record.pins.toml"
+FILE_NAME = "crash-harness.pins.toml"
 
 _PROMISES = 4
 """How many promises at once a failure may break that is known by its fingerprint alone."""

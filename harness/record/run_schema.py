@@ -112,11 +112,12 @@ class TimingRow(TypedDict):
 
 
 class RunRecord(TypedDict):
-    """What a run came to."""
+    """What a run came to; `interrupted` says by what, or is empty."""
 
     schema: Literal["crash-harness/results/4"]
     tier: str
     seed: int
+    interrupted: str
     scenarios: list[ScenarioRow]
     experiments: list[ExperimentRow]
     moments: list[MomentRow]

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
-from harness.images.run_folder import control_image, forget_controls
+from harness.images.run_folder import CONTROLS, control_image, forget_controls
 from harness.model.errors import UsageError
 from harness.model.result import Verdict
 from harness.record.failure_schema import FAILURE
+from harness.record.interruption import exit_code_of_run
 from harness.record.masking import Masking
+from harness.record.minimal import unshrunk_row
 from harness.record.open_failures import keep_open
-from harness.record.outcome import exit_code
 from harness.record.pins import NO_PINS
-from harness.record.run_schema import RESULTS, SCHEMA
+from harness.record.run_schema import RESULTS, SCHEMA, read_run
 from harness.record.write_failure import FailureContext, failure_record
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from harness.model.canonical_json import Json
     from harness.model.result import ExperimentResult
     from harness.record.failure_schema import EnvironmentRow, MinimalRow
+    from harness.record.interruption import Interruption
     from harness.record.outcome import ScenarioOutcome
     from harness.record.pins import KnownFailure, Pins
     from harness.record.run_schema import (
@@ -63,6 +66,7 @@ class RunMetadata:
         environment: Where it ran.
         minimal: By fingerprint: the shortest schedule of a failure, when one was looked for.
         pins: Failures that are known.
+        interruption: Why the run ended before it was through, if it did.
     """
 
     tier: str
@@ -74,6 +78,12 @@ class RunMetadata:
     environment: EnvironmentRow
     minimal: Mapping[str, MinimalRow] = field(default_factory=dict)
     pins: Pins = NO_PINS
+    interruption: Interruption | None = None
+
+
+def failures_dir(directory: Path) -> Path:
+    """Return where the failures of a run are."""
+    return directory / FAILURES
 
 
 def new_run_dir(out: Path, started: datetime) -> Path:
@@ -114,14 +124,14 @@ def write_record(
     """
     masking = Masking.of_this_machine()
     latest = directory.parent / "latest"
-    previous = latest.readlink().name if latest.is_symlink() else ""
-    record = as_json(outcomes, facts, masking, previous)
+    record = as_json(outcomes, facts, masking, _previous(latest))
     for outcome in outcomes:
         broken = [result for result in outcome.results if result.verdict is Verdict.BROKEN]
         most = _COMPARED if outcome.scenario.pin.outcome == "holds" else _COMPARED_OF_KNOWN_BAD
         for number, result in enumerate(broken):
             _write_failure(directory, result, outcome, facts, masking, compared=number < most)
     write_json(directory / RESULTS, cast("Json", record))
+    _forget_unrecorded(directory / FAILURES)
     forget_controls(directory / FAILURES)
     keep_open(directory, outcomes)
     fresh = directory.parent / f".latest.{os.getpid()}"
@@ -129,6 +139,25 @@ def write_record(
     fresh.symlink_to(directory.name)
     fresh.replace(latest)
     return record
+
+
+def _previous(latest: Path) -> str:
+    """Return the name of the last run that was through, which one that is not hides from nobody."""
+    if not latest.is_symlink():
+        return ""
+    try:
+        record = read_run(latest)
+    except UsageError:  # of another version, or gone: whoever compares will see
+        return latest.readlink().name
+    return record["timing"]["previous"] if record["interrupted"] else latest.readlink().name
+
+
+def _forget_unrecorded(failures: Path) -> None:
+    """Delete what experiments left whose result did not arrive before the run was interrupted."""
+    if failures.is_dir():
+        for folder in failures.iterdir():
+            if folder.name != CONTROLS and not (folder / FAILURE).exists():
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _write_failure(
@@ -142,20 +171,13 @@ def _write_failure(
 ) -> None:
     folder = directory / FAILURES / result.fingerprint
     folder.mkdir(parents=True, exist_ok=True)
-    minimal = facts.minimal.get(result.fingerprint) or alone(result)
+    minimal = facts.minimal.get(result.fingerprint) or unshrunk_row(result)
     control = control_image(directory / FAILURES, result.scenario)
     about = FailureContext(
         facts.scenarios_from, minimal, facts.environment, masking, control, compared
     )
     record = failure_record(result, outcome, folder, about)
     write_json(folder / FAILURE, cast("Json", record))
-
-
-def alone(result: ExperimentResult) -> MinimalRow:
-    """Return what is said of the shortest schedule when none was looked for."""
-    single = len(result.schedule.moments) <= 1
-    how = "There is nothing to leave out" if single else "No shorter one was looked for"
-    return {"schedule": str(result.schedule), "how": how, "steps": []}
 
 
 def as_json(
@@ -173,6 +195,7 @@ def as_json(
         "schema": SCHEMA,
         "tier": facts.tier,
         "seed": facts.seed,
+        "interrupted": masking.text(facts.interruption.why) if facts.interruption else "",
         "scenarios": [_scenario(outcome, masking) for outcome in outcomes],
         "experiments": [
             _experiment(result, outcome.scenario, facts.pins, masking)
@@ -181,7 +204,7 @@ def as_json(
         ],
         "moments": [row for outcome in outcomes for row in _moments(outcome)],
         "pins": [_pin(pin, outcomes) for pin in facts.pins.known],
-        "totals": totals(outcomes),
+        "totals": totals(outcomes, facts.interruption),
         "timing": _timing(outcomes, facts, previous),
     }
 
@@ -200,8 +223,15 @@ def _timing(outcomes: tuple[ScenarioOutcome, ...], facts: RunMetadata, previous:
     }
 
 
-def totals(outcomes: tuple[ScenarioOutcome, ...]) -> dict[str, int]:
-    """Return the counts of a run."""
+def totals(
+    outcomes: tuple[ScenarioOutcome, ...], interruption: Interruption | None = None
+) -> dict[str, int]:
+    """Return the counts of a run.
+
+    Args:
+        outcomes: What came out.
+        interruption: Why the run ended before it was through, if it did.
+    """
     verdicts = Counter(r.verdict for outcome in outcomes for r in outcome.results)
     moments = [tally for outcome in outcomes for tally in outcome.moments]
     return {
@@ -212,7 +242,7 @@ def totals(outcomes: tuple[ScenarioOutcome, ...]) -> dict[str, int]:
         "moments_found": len(moments),
         "moments_struck": sum(tally.struck > 0 for tally in moments),
         "moments_survived": sum(tally.survived for tally in moments),
-        "exit_code": int(exit_code(outcomes)),
+        "exit_code": int(exit_code_of_run(outcomes, interruption)),
     }
 
 

@@ -5,16 +5,43 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.report.escaping import plain
+from harness.report.output import Output, Surroundings, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from harness.record.run_schema import ExperimentRow, RunRecord
+    from harness.report.recorded_run import RecordedRun
 
 _MOST = 10
 """GitHub shows ten errors of a step."""
 _TITLE_CHARS = 120
 _MESSAGE_CHARS = 500
+
+
+class Annotations(Output):
+    """Prints the annotations, and writes them to ``annotations.txt``.
+
+    Args:
+        surroundings: Takes what is printed.
+    """
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._say = surroundings.say
+
+    def close(self, run: RecordedRun | None) -> None:
+        """Print and write them."""
+        if run is None:
+            return
+        places = {
+            failure["fingerprint"]: (failure["strikes"][-1]["file"], failure["strikes"][-1]["line"])
+            for failure in run.failures.values()
+            if failure["strikes"]
+        }
+        lines = workflow_commands(run.record, places)
+        write_text(run.directory / "annotations.txt", "".join(f"{line}\n" for line in lines))
+        for line in lines:
+            self._say(line)
 
 
 def workflow_commands(record: RunRecord, places: Mapping[str, tuple[str, int]]) -> list[str]:
@@ -32,6 +59,9 @@ def workflow_commands(record: RunRecord, places: Mapping[str, tuple[str, int]]) 
     lines = [_error(row, places.get(row["fingerprint"])) for row in rows[:_MOST]]
     if len(rows) > _MOST:
         lines.append(f"::notice::{len(rows) - _MOST} more failures are in the record")
+    if record["interrupted"]:
+        text = f"the run was {record['interrupted']}"
+        lines.insert(0, f"::error::{_data(plain(text, _MESSAGE_CHARS))}")
     return [*lines, *_about_scenarios(record)]
 
 

@@ -31,6 +31,8 @@ def run_page(
         pages: Fingerprints of the failures that have a page; None for all.
     """
     word, colour = _WORDS.get(record["totals"].get("exit_code", 0), ("? unknown", "warn"))
+    if record["interrupted"]:
+        word, colour = "■ interrupted", "bad"
     broken = [row for row in record["experiments"] if row["verdict"] == "broken"]
     # What nobody expects comes first: not pinned; what a known-bad worker does stands apart.
     surprising = sorted((r for r in broken if r["pin"] == "holds"), key=lambda row: row["known"])

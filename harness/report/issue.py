@@ -6,19 +6,43 @@ from typing import TYPE_CHECKING
 
 from harness.report.diagnosis import why
 from harness.report.markdown import code, fenced
+from harness.report.output import Output, Surroundings, write_text
 from harness.report.repro_script import commands_to_repeat
 from harness.report.timeline_svg import told
 from harness.report.view_model import broken_promises, change, headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from harness.record.failure_schema import FailureRecord, HistoryRow, StateRow
+    from harness.report.recorded_run import RecordedRun
 
 _STEPS_BEFORE = 5
 _FACTS = 10
 _ROWS = 12
 _CELLS = 8
+
+
+class IssueDrafts(Output):
+    """Writes ``ISSUE.md`` for each failure.
+
+    Args:
+        _surroundings: Not used.
+    """
+
+    def __init__(self, _surroundings: Surroundings) -> None:
+        pass
+
+    def close(self, run: RecordedRun | None) -> None:
+        """Write the drafts."""
+        if run is not None:
+            for folder, failure in run.shown.items():
+                self.write_failure(folder, failure)
+
+    def write_failure(self, folder: Path, record: FailureRecord) -> None:
+        """Write the draft of a failure."""
+        write_text(folder / "ISSUE.md", issue(record))
 
 
 def issue(record: FailureRecord) -> str:

@@ -2,7 +2,7 @@
 
 An experiment is a test case. One that came out as its scenario is pinned passes, a known-bad worker
 that is caught as well; a broken one is a failure, an inconclusive one an error. A scenario's pin is
-a test case of its own.
+a test case of its own. A run that was interrupted has one more suite, with an error in it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,31 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from harness.report.escaping import block, plain
+from harness.report.output import Output, Surroundings, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.record.run_schema import ExperimentRow, RunRecord, ScenarioRow, TimingRow
+    from harness.report.recorded_run import RecordedRun
 
 _VIOLATIONS = 20
+
+
+class JUnitFile(Output):
+    """Writes ``junit.xml``.
+
+    Args:
+        _surroundings: Not used.
+    """
+
+    def __init__(self, _surroundings: Surroundings) -> None:
+        pass
+
+    def close(self, run: RecordedRun | None) -> None:
+        """Write the file."""
+        if run is not None:
+            write_text(run.directory / "junit.xml", junit(run.record))
 
 
 def junit(record: RunRecord) -> str:
@@ -31,6 +49,8 @@ def junit(record: RunRecord) -> str:
         _suite(scenario, by_scenario.get(scenario["name"], []), seconds, record["timing"])
         for scenario in record["scenarios"]
     ]
+    if record["interrupted"]:
+        suites.append(_interrupted_suite(record))
     total = [sum(numbers) for numbers in zip(*(counts for _, counts in suites), strict=True)]
     tests, failures, errors = total or [0, 0, 0]
     head = (
@@ -57,6 +77,17 @@ def _suite(
         f"timestamp={quoteattr(plain(timing['started']))}>\n"
     )
     return f"{head}{text}</testsuite>\n", counts
+
+
+def _interrupted_suite(record: RunRecord) -> tuple[str, tuple[int, int, int]]:
+    why = quoteattr("the run was " + plain(record["interrupted"], 300))
+    started = quoteattr(plain(record["timing"]["started"]))
+    return (
+        '<testsuite name="crash-harness" tests="1" failures="0" errors="1" skipped="0" '
+        f'time="0.000" timestamp={started}>\n'
+        '<testcase classname="crash-harness" name="run to its end" time="0.000">'
+        f'<error type="interrupted" message={why}></error></testcase>\n</testsuite>\n'
+    ), (1, 0, 1)
 
 
 def _case(row: ExperimentRow, seconds: float) -> tuple[str, str]:

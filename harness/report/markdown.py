@@ -9,19 +9,43 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter, defaultdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.report.escaping import block, plain
+from harness.report.output import Output, Surroundings, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from harness.record.run_schema import ExperimentRow, RunRecord
+    from harness.report.recorded_run import RecordedRun
 
 _FAILURES = 20
 _SCENARIOS = 100
 _REASONS = 10
 _CHARS = 300
+
+
+class MarkdownSummary(Output):
+    """Writes ``summary.md``, and adds it to the summary of a job of GitHub Actions.
+
+    Args:
+        surroundings: Says where that summary is, if there is one.
+    """
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._job_summary = surroundings.environment.get("GITHUB_STEP_SUMMARY")
+
+    def close(self, run: RecordedRun | None) -> None:
+        """Write the summary."""
+        if run is None:
+            return
+        text = markdown(run.record)
+        write_text(run.directory / "summary.md", text)
+        if self._job_summary:
+            with Path(self._job_summary).open("a", encoding="utf-8") as file:
+                file.write(text)
 
 
 def code(text: str, limit: int = _CHARS) -> str:
@@ -48,8 +72,13 @@ def markdown(record: RunRecord) -> str:
 def _lines(record: RunRecord) -> Iterator[str]:
     totals = record["totals"]
     words = {0: "✅ as pinned", 1: "❌ not as pinned", 3: "❔ inconclusive"}
-    yield f"## crash-harness: {words.get(totals['exit_code'], '❔')}"
+    interrupted = record["interrupted"]
+    word = "🛑 interrupted" if interrupted else words.get(totals["exit_code"], "❔")
+    yield f"## crash-harness: {word}"
     yield ""
+    if interrupted:
+        yield f"The run was {code(interrupted)}. What had finished before is below."
+        yield ""
     yield (
         f"{totals['as_pinned']} of {totals['scenarios']} scenarios as pinned; "
         f"{totals['experiments']} experiments in {record['timing']['seconds']} s: "

@@ -3,63 +3,78 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Self
+import re
+from dataclasses import fields
+from typing import TYPE_CHECKING
 
-from harness.model.events import Event, ExperimentFinished, Planned, RunFinished, RunStarted
+from harness.model.result import ExperimentResult
+from harness.report.output import Output, Surroundings, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import TextIO
 
     from harness.model.canonical_json import Json
+    from harness.model.events import Event
     from harness.record.run_schema import RunRecord
+    from harness.report.recorded_run import RecordedRun
+
+EVENTS = "events.ndjson"
 
 
-class EventLog:
-    """Listens to a run and writes each event at once, so that a run that is cut short left a log.
+class EventLog(Output):
+    """Writes each event to ``events.ndjson`` at once, so that a run that is cut short left a log.
 
     Args:
-        path: The file.
+        _surroundings: Not used.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("a", encoding="ascii", buffering=1)
+    def __init__(self, _surroundings: Surroundings) -> None:
+        self._file: TextIO | None = None
 
-    def __enter__(self) -> Self:
-        return self
+    def start(self, directory: Path | None) -> None:
+        """Begin the log."""
+        if directory is not None:
+            self._file = (directory / EVENTS).open("a", encoding="ascii", buffering=1)
 
-    def __exit__(self, *_error: object) -> None:
-        self._file.close()
-
-    def __call__(self, event: Event) -> None:
+    def handle(self, event: Event) -> None:
         """Write an event."""
-        match event:
-            case RunStarted():
-                self._write(
-                    "run_started",
-                    scenarios=list(event.scenarios),
-                    tier=event.tier,
-                    seed=event.seed,
-                    lanes=event.lanes,
-                )
-            case Planned():
-                self._write("planned", experiments=event.experiments)
-            case ExperimentFinished():
-                result = event.result
-                self._write(
-                    "experiment_finished",
-                    id=result.experiment_id,
-                    seed=result.seed,
-                    verdict=result.verdict.value,
-                    oracles=list(result.oracles),
-                    fingerprint=result.fingerprint,
-                    seconds=round(result.seconds, 3),
-                )
-            case RunFinished():
-                self._write("run_finished", seconds=round(event.seconds, 3))
+        if self._file is not None:
+            self._file.write(event_line(event))
 
-    def _write(self, event: str, **fields: Json) -> None:
-        self._file.write(_line(event, fields))
+    def close(self, run: RecordedRun | None) -> None:
+        """End the log; of an old run that has none, write what its record knows."""
+        if self._file is not None:
+            self._file.close()
+        elif run is not None and not (run.directory / EVENTS).exists():
+            write_text(run.directory / EVENTS, "".join(ndjson(run.record)))
+
+
+def event_line(event: Event) -> str:
+    """Return the line of an event: its name, and what it says under the names of its fields."""
+    said: dict[str, Json] = {}
+    for field in fields(event):
+        value = getattr(event, field.name)
+        if isinstance(value, ExperimentResult):
+            said |= _about(value)
+        elif isinstance(value, tuple):
+            said[field.name] = list(value)
+        else:
+            said[field.name] = round(value, 3) if isinstance(value, float) else value
+    name = re.sub("(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()
+    return _line(name, said)
+
+
+def _about(result: ExperimentResult) -> dict[str, Json]:
+    return {
+        "id": result.experiment_id,
+        "seed": result.seed,
+        "verdict": result.verdict.value,
+        "oracles": list(result.oracles),
+        "fingerprint": result.fingerprint,
+        "seconds": round(result.seconds, 3),
+    }
 
 
 def ndjson(record: RunRecord) -> Iterator[str]:
@@ -76,7 +91,7 @@ def ndjson(record: RunRecord) -> Iterator[str]:
     )
     yield _line("planned", {"experiments": len(record["experiments"])})
     for row in record["experiments"]:
-        fields: dict[str, Json] = {
+        said: dict[str, Json] = {
             "id": row["id"],
             "seed": row["seed"],
             "verdict": row["verdict"],
@@ -84,11 +99,13 @@ def ndjson(record: RunRecord) -> Iterator[str]:
             "fingerprint": row["fingerprint"],
         }
         if row["id"] in seconds:
-            fields["seconds"] = seconds[row["id"]]
-        yield _line("experiment_finished", fields)
+            said["seconds"] = seconds[row["id"]]
+        yield _line("experiment_finished", said)
+    if record["interrupted"]:
+        yield _line("interrupted", {"why": record["interrupted"]})
     yield _line("run_finished", {"seconds": record["timing"]["seconds"]})
 
 
-def _line(event: str, fields: dict[str, Json]) -> str:
+def _line(event: str, said: dict[str, Json]) -> str:
     # ASCII: a control character or half a surrogate pair is an escape, and a line is a line.
-    return json.dumps({"event": event, **fields}, ensure_ascii=True) + "\n"
+    return json.dumps({"event": event, **said}, ensure_ascii=True) + "\n"

@@ -1,33 +1,52 @@
-"""The outputs by name, and which files each of them writes."""
+"""The registry of outputs, which of them are wanted, and what calls them."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeAlias
 
 from harness.model.errors import UnknownNameError, UsageError
 from harness.record.failure_schema import FAILURE, read_failure_record
 from harness.record.run_schema import RESULTS, read_run
-from harness.report.annotations import workflow_commands
-from harness.report.html_failure import failure_page
-from harness.report.html_run import run_page
-from harness.report.issue import issue
-from harness.report.junit import junit
-from harness.report.markdown import markdown
-from harness.report.ndjson import ndjson
-from harness.report.repro_script import program, test_to_paste
+from harness.report.annotations import Annotations
+from harness.report.html import HtmlPages
+from harness.report.issue import IssueDrafts
+from harness.report.junit import JUnitFile
+from harness.report.markdown import MarkdownSummary
+from harness.report.ndjson import EventLog
+from harness.report.progress import ProgressBar
+from harness.report.recorded_run import RecordedRun
+from harness.report.repro_script import ReproScripts
+from harness.report.summary import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
-    from harness.record.failure_schema import FailureRecord
+    from harness.model.events import Event
     from harness.record.run_schema import RunRecord
+    from harness.report.output import Output, Surroundings
 
-OUTPUTS = ("html", "junit", "markdown", "annotations", "ndjson", "issue")
-EVENTS = "events.ndjson"
-_PAGES = 100
-"""How many failures of a run get a page at once."""
+    MakeOutput: TypeAlias = Callable[[Surroundings], Output]
+
+OUTPUTS: dict[str, MakeOutput] = {
+    "progress": ProgressBar,
+    "ndjson": EventLog,
+    "repro": ReproScripts,
+    "html": HtmlPages,
+    "issue": IssueDrafts,
+    "junit": JUnitFile,
+    "markdown": MarkdownSummary,
+    "annotations": Annotations,
+    "summary": Summary,
+}
+"""Every output by its name, in the order in which they are told and closed."""
+
+OF_A_RUN = ("progress", "repro", "summary")
+"""Outputs that every run of the command has."""
+OF_A_RECORD = ("repro",)
+"""Outputs that every old record gets when it is rendered again."""
+NONE = "none"
 
 
 def chosen(text: str | None, environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -47,113 +66,83 @@ def chosen(text: str | None, environment: Mapping[str, str]) -> tuple[str, ...]:
         return ("html",)
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     for name in names:
-        if name not in (*OUTPUTS, "none"):
-            raise UnknownNameError("report", name, (*OUTPUTS, "none"))
-    return tuple(name for name in dict.fromkeys(names) if name != "none")
+        if name not in (*OUTPUTS, NONE):
+            raise UnknownNameError("report", name, (*OUTPUTS, NONE))
+    return tuple(name for name in dict.fromkeys(names) if name != NONE)
 
 
-def write_run(
-    directory: Path, record: RunRecord, names: Iterable[str], say: Callable[[str], None]
-) -> None:
-    """Write the outputs of a run and of its failures.
+class Outputs:
+    """Several outputs told as one.
 
-    Args:
-        directory: The run's directory.
-        record: Its record.
-        names: Which outputs.
-        say: Is given what must go to standard output, a line at a time.
-    """
-    wanted = frozenset(names)
-    failures = _failures(directory, record)
-    # Those that nobody expected first; the rest are rendered by `crash-harness report FOLDER`.
-    order = sorted(failures, key=lambda folder: failures[folder]["pin"] != "holds")
-    for number, folder in enumerate(order):
-        write_failure(folder, failures[folder], wanted if number < _PAGES else ())
-    if "html" in wanted:
-        pages = {failures[folder]["fingerprint"] for folder in order[:_PAGES]}
-        _write(directory / "report.html", run_page(record, _before(directory, record), pages))
-    if "junit" in wanted:
-        _write(directory / "junit.xml", junit(record))
-    if "markdown" in wanted:
-        _write(directory / "summary.md", markdown(record))
-        _append_step_summary(markdown(record))
-    if "ndjson" in wanted and not (directory / EVENTS).exists():
-        _write(directory / EVENTS, "".join(ndjson(record)))
-    if "annotations" in wanted:
-        places = {
-            failure["fingerprint"]: (failure["strikes"][-1]["file"], failure["strikes"][-1]["line"])
-            for failure in failures.values()
-            if failure["strikes"]
-        }
-        lines = workflow_commands(record, places)
-        _write(directory / "annotations.txt", "".join(f"{line}\n" for line in lines))
-        for line in lines:
-            say(line)
-
-
-def write_failure(folder: Path, record: FailureRecord, names: Iterable[str]) -> None:
-    """Write the outputs of a failure, and the program and the test that run it again.
+    An output that fails is told nothing more and stops neither the run nor the others; its error is
+    raised at the end.
 
     Args:
-        folder: The failure's folder.
-        record: Its record.
         names: Which outputs.
+        surroundings: Where the command runs.
     """
-    wanted = frozenset(names)
-    _write(folder / "repro.py", program(record))
-    _write(folder / "test_repro.py", test_to_paste(record))
-    if "html" in wanted:
-        _write(folder / "report.html", failure_page(record))
-    if wanted & {"html", "issue"}:
-        _write(folder / "ISSUE.md", issue(record))
 
+    def __init__(self, names: Iterable[str], surroundings: Surroundings) -> None:
+        wanted = frozenset(names)
+        self._working = [make(surroundings) for name, make in OUTPUTS.items() if name in wanted]
+        self._failed: list[tuple[Output, Exception]] = []
+        self._directory: Path | None = None
 
-def write_again(path: Path, names: Iterable[str], say: Callable[[str], None]) -> None:
-    """Render an old record again.
+    def start(self, directory: Path | None) -> None:
+        """Begin with a run; see `Output.start`."""
+        self._directory = directory
+        self._tell(lambda output: output.start(directory))
 
-    Args:
-        path: A run's directory or a failure's folder, or the record in one.
-        names: Which outputs.
-        say: Is given what must go to standard output, a line at a time.
+    def handle(self, event: Event) -> None:
+        """Take notice of an event; see `Output.handle`."""
+        self._tell(lambda output: output.handle(event))
 
-    Raises:
-        UsageError: There is no record, or it is of another version.
-    """
-    folder = path if path.is_dir() else path.parent
-    if (folder / RESULTS).exists():
-        write_run(folder, read_run(folder), names, say)
-    elif not (folder / FAILURE).exists():
-        raise UsageError(f"no record of a run or of a failure at {path}")
-    else:
-        write_failure(folder, read_failure_record(folder), names)
+    def close(self, record: RunRecord | None) -> None:
+        """Render a run; see `Output.close`.
 
+        Args:
+            record: Its record, or None when there is none.
 
-def _failures(directory: Path, record: RunRecord) -> dict[Path, FailureRecord]:
-    found = {}
-    for row in record["experiments"]:
-        folder = directory / "failures" / row["fingerprint"]
-        # A failure that a later run showed fixed is no longer there.
-        if row["fingerprint"].isalnum() and folder.is_dir():
-            found[folder] = read_failure_record(folder)
-    return found
+        Raises:
+            Exception: That of the first output that failed.
+        """
+        run = None
+        if record is not None and self._directory is not None:
+            run = RecordedRun(self._directory, record)
+        self._tell(lambda output: output.close(run))
+        self._raise()
 
+    def render_again(self, path: Path) -> None:
+        """Render an old record.
 
-def _before(directory: Path, record: RunRecord) -> RunRecord | None:
-    previous = Path(record["timing"]["previous"]).name
-    if not previous:
-        return None
-    try:
-        return read_run(directory.parent / previous)
-    except UsageError:  # gone, or of another version: there is nothing to compare with
-        return None
+        Args:
+            path: A run's directory or a failure's folder, or the record in one.
 
+        Raises:
+            UsageError: There is no record, or it is of another version.
+        """
+        folder = path if path.is_dir() else path.parent
+        if (folder / RESULTS).exists():
+            self._directory = folder
+            self.close(read_run(folder))
+            return
+        if not (folder / FAILURE).exists():
+            raise UsageError(f"no record of a run or of a failure at {path}")
+        record = read_failure_record(folder)
+        self._tell(lambda output: output.write_failure(folder, record))
+        self._raise()
 
-def _append_step_summary(text: str) -> None:
-    path = os.environ.get("GITHUB_STEP_SUMMARY")
-    if path:
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(text)
+    def _tell(self, call: Callable[[Output], None]) -> None:
+        for output in tuple(self._working):
+            try:
+                call(output)
+            except Exception as error:  # noqa: BLE001 - raised at the end
+                self._working.remove(output)
+                self._failed.append((output, error))
 
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    def _raise(self) -> None:
+        for output, _ in self._failed:
+            with suppress(Exception):  # it has failed already, and lets go of what it holds
+                output.close(None)
+        for _, error in self._failed:
+            raise error

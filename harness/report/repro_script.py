@@ -6,8 +6,35 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
+from harness.report.output import Output, Surroundings, write_text
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from harness.record.failure_schema import FailureRecord
+    from harness.report.recorded_run import RecordedRun
+
+
+class ReproScripts(Output):
+    """Writes ``repro.py`` and ``test_repro.py`` for each failure.
+
+    Args:
+        _surroundings: Not used.
+    """
+
+    def __init__(self, _surroundings: Surroundings) -> None:
+        pass
+
+    def close(self, run: RecordedRun | None) -> None:
+        """Write those of every failure."""
+        if run is not None:
+            for folder, failure in run.failures.items():
+                self.write_failure(folder, failure)
+
+    def write_failure(self, folder: Path, record: FailureRecord) -> None:
+        """Write those of a failure."""
+        write_text(folder / "repro.py", program(record))
+        write_text(folder / "test_repro.py", test_to_paste(record))
 
 
 def commands_to_repeat(record: FailureRecord) -> list[str]:

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from harness.report.escaping import block, plain
+from harness.report.output import Output, Surroundings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,9 +17,26 @@ if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
 
     from harness.record.run_schema import ExperimentRow, RunRecord, ScenarioRow
+    from harness.report.recorded_run import RecordedRun
 
 _SHOWN = 10
 _NUMBERS = ("held", "broken", "other", "moments", "survived")
+
+
+class Summary(Output):
+    """Prints the summary.
+
+    Args:
+        surroundings: Where to print.
+    """
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._console = surroundings.console
+
+    def close(self, run: RecordedRun | None) -> None:
+        """Print it."""
+        if run is not None:
+            print_summary(self._console, run.record, run.directory)
 
 
 def print_summary(console: Console, record: RunRecord, directory: Path) -> None:
@@ -45,6 +63,9 @@ def print_summary(console: Console, record: RunRecord, directory: Path) -> None:
         f"({timing['experiments_per_s']:.1f} per second), "
         f"{totals['held']} held, {totals['broken']} broken"
     )
+    if record["interrupted"]:
+        why = escape(plain(record["interrupted"], 1_000))
+        console.print(f"[bold red]The run was {why}[/]; the rest was not run", soft_wrap=True)
     console.print(f"as pinned: {totals['as_pinned']} of {totals['scenarios']} scenarios")
     console.print(f"record: {directory}", soft_wrap=True, markup=False)
     if (directory / "report.html").exists():

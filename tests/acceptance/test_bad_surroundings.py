@@ -107,7 +107,7 @@ def test_a_folder_without_a_record_is_said_to_have_none(command: Command, tmp_pa
 
 def test_the_number_of_lanes_is_bounded(command: Command) -> None:
     """Rule 11: a million processes are refused before the first is started."""
-    ran = command(*HELD, "--workers", "1000000")
+    ran = command(*HELD, "--jobs", "1000000")
     assert ran.code == 2
     assert "1000000 is not in the range 1<=x<=" in ran.err
 
@@ -154,11 +154,13 @@ def test_an_interrupt_is_one_sentence(place: str) -> None:
 def test_a_run_that_comes_to_nothing_leaves_no_folder(tmp_path: Path) -> None:
     """Rule 9: an empty folder among the records would look like a run."""
     script = (
-        "import sys, harness.cli.run as cli\n"
+        "import sys, harness.cli.run as cli, harness.explore.session as session\n"
         "def interrupt(*_, **__): raise KeyboardInterrupt\n"
-        "cli.run_matrix = interrupt\n"
+        "session.run_matrix = interrupt\n"
         f"sys.argv = ['crash-harness', *{HELD!r}, '--out', {str(tmp_path / 'runs')!r}]\n"
         "cli.main()\n"
     )
-    assert in_python(script).returncode != 0
+    done = in_python(script)
+    assert done.returncode == 130
+    assert done.stderr.strip() == "crash-harness: interrupted; no record was written"
     assert list((tmp_path / "runs").iterdir()) == []

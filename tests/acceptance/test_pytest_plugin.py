@@ -134,7 +134,7 @@ def test_pinned_failure_is_expected(tmp_path: Path) -> None:
     project = _project(tmp_path, lie=False)
     file = project / "scenarios" / "orders.py"
     file.write_text(file.read_text(encoding="utf-8") + NOT_PINNED, encoding="utf-8")
-    pins = project / "crash-harness.record.pins.toml"
+    pins = project / "crash-harness.pins.toml"
     pins.write_text(PIN.replace("NAME", "wrong"), encoding="utf-8")
     out = _pytest(project)
     assert re.search(r"\b8 passed, 1 xfailed\b", out), out

@@ -16,6 +16,7 @@ from harness.experiment.lane import Job, LaneServer
 from harness.experiment.lane_client import LaneClient
 from harness.experiment.sharing import Sharing
 from harness.explore.executor import Executor
+from harness.explore.exploration import Exploration
 from harness.explore.matrix import run_matrix
 from harness.explore.tiers import moment_of, recovery_hits
 from harness.images.run_folder import control_image
@@ -27,6 +28,7 @@ from harness.model.schedule import CONTROL, parse
 from harness.model.workload import Command, Workload
 from harness.points import crash_point
 from harness.processes.scratch import sweep_scratch, take_scratch
+from harness.record.outcome import judge_together
 from harness.scenario import Scenario
 from scenarios.plan_host.reference import PLAN_HOST
 from scenarios.reference import REFERENCE
@@ -163,11 +165,18 @@ def test_control_leg_that_breaks_makes_everything_unknown(tmp_path: Path) -> Non
     )
     told: list[Event] = []
     with Executor(1, tmp_path) as executor:
-        (outcome,) = run_matrix([scenario], executor, told.append, at=parse("work.do.before=kill"))
+        executor.prepare([scenario])
+        exploration = Exploration(scenario, "smoke", 0, parse("work.do.before=kill"))
+        run_matrix([exploration], executor, told.append)
+    (outcome,) = judge_together([exploration.summary()])
     assert [r.verdict for r in outcome.results] == [Verdict.BROKEN, Verdict.UNKNOWN]
     assert outcome.exit_code == 3
     assert outcome.control.schedule == CONTROL
-    assert len(told) == 6
+    assert [type(event).__name__ for event in told] == [
+        "ScenarioStarted",
+        *["Planned", "ExperimentFinished"] * 2,
+        "ScenarioFinished",
+    ]
 
 
 def test_lane_deletes_what_dead_lanes_left(tmp_path: Path) -> None:

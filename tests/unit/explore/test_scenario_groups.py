@@ -8,15 +8,15 @@ from harness.model.result import ExperimentResult, IncarnationTrace, Verdict
 from harness.model.schedule import CONTROL
 from harness.model.trace import Hit
 from harness.moments.catalogue import Catalogue, DeclaredPoint
-from harness.record.outcome import ScenarioOutcome, join_groups
+from harness.record.outcome import ScenarioRun, judge_together
 from scenarios.reference import REFERENCE
 
 LABELS = ("a.step.before", "b.step.before", "c.step.before")
 CATALOGUE = Catalogue(DeclaredPoint(label, "f.py", 1) for label in LABELS)
 
 
-def outcome(name: str, together: str, *reached: str) -> ScenarioOutcome:
-    """Return the outcome of a scenario whose control leg reached some labels."""
+def ran(name: str, together: str, *reached: str, whole: bool = True) -> ScenarioRun:
+    """Return the run of a scenario whose control leg reached some labels."""
     hits = tuple(Hit(label, {}, {"": 1}, stop=False) for label in reached)
     control = ExperimentResult(
         scenario=name,
@@ -29,18 +29,18 @@ def outcome(name: str, together: str, *reached: str) -> ScenarioOutcome:
         incarnations=(IncarnationTrace(1, hits, "", ""),),
     )
     scenario = replace(REFERENCE, name=name, together=together)
-    return ScenarioOutcome(scenario, CATALOGUE, (control,), whole=True)
+    return ScenarioRun(scenario, CATALOGUE, (control,), whole=whole)
 
 
 def test_a_point_that_another_of_the_group_reached_is_not_missed() -> None:
     """HAR-01: what nobody of the group reached still is, and a scenario alone answers for all."""
-    one, two, alone = join_groups(
+    one, two, alone = judge_together(
         (
-            outcome("one", "group", LABELS[0]),
-            outcome("two", "group", LABELS[1]),
-            outcome("alone", "", LABELS[2]),
+            ran("one", "group", LABELS[0]),
+            ran("two", "group", LABELS[1]),
+            ran("alone", "", LABELS[2]),
         ),
-        {"group": frozenset({"one", "two"})},
+        groups={"group": frozenset({"one", "two"})},
     )
     assert one.unreached == two.unreached == (LABELS[2],)
     assert alone.unreached == LABELS[:2]
@@ -48,8 +48,17 @@ def test_a_point_that_another_of_the_group_reached_is_not_missed() -> None:
 
 def test_a_group_that_is_not_complete_is_not_judged_by_what_it_missed() -> None:
     """HAR-01: one scenario of a group, run alone, says nothing about the points of the others."""
-    (one,) = join_groups(
-        (outcome("one", "group", LABELS[0]),), {"group": frozenset({"one", "two"})}
+    (one,) = judge_together(
+        (ran("one", "group", LABELS[0]),), groups={"group": frozenset({"one", "two"})}
     )
     assert one.unreached == ()
     assert one.exit_code == 0
+
+
+def test_a_group_of_which_one_was_cut_short_is_not_judged_by_what_it_missed() -> None:
+    """An interrupted run must not say that a point is never reached: the rest could reach it."""
+    one, _ = judge_together(
+        (ran("one", "group", LABELS[0]), ran("two", "group", whole=False)),
+        groups={"group": frozenset({"one", "two"})},
+    )
+    assert one.unreached == ()

@@ -9,9 +9,10 @@ from harness_doubles import broken, result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.explore.shrink import RUNS, RUNS_EACH, Minimal, Shrinker, minimal_row
+from harness.explore.shrink import RUNS, RUNS_EACH, Shrinker
 from harness.model.result import Verdict
 from harness.model.schedule import Schedule, parse
+from harness.record.minimal import Minimal, minimal_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

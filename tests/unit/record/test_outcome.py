@@ -204,4 +204,6 @@ def test_the_exit_codes_are_the_documented_numbers() -> None:
         "USAGE": 2,
         "INCONCLUSIVE": 3,
         "HARNESS": 4,
+        "INTERRUPTED": 130,
+        "TERMINATED": 143,
     }

@@ -209,7 +209,7 @@ def test_log_is_one_object_a_line(text: str) -> None:
     """Issue 6: the event log is NDJSON whatever a record holds."""
     record = infected(run_record(), text)
     lines = of_run(record, None)["events.ndjson"].splitlines()
-    assert len(lines) == len(record["experiments"]) + 3
+    assert len(lines) == len(record["experiments"]) + 4, "an infected run is interrupted too"
     assert all(json.loads(line)["event"] for line in lines)
 
 

@@ -1,0 +1,146 @@
+"""One scenario on its way through its plan: which schedules come next, and what came of the others.
+
+A plan is a generator of rounds (`harness.explore.tiers`). Its results are kept as they come in, so
+an exploration that is cut short anywhere knows what it has found until then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from harness.explore.tiers import TIERS, smoke
+from harness.model.errors import UnknownNameError
+from harness.model.result import Verdict
+from harness.model.schedule import CONTROL
+from harness.moments.catalogue import scan
+from harness.record.outcome import ScenarioRun
+
+if TYPE_CHECKING:
+    from harness.explore.tiers import Rounds
+    from harness.model.result import ExperimentResult
+    from harness.model.schedule import Schedule
+    from harness.moments.catalogue import Catalogue
+    from harness.scenario import Scenario
+
+
+def check_schedule(schedule: Schedule, scenario: Scenario) -> None:
+    """See that every label of a schedule is declared by the worker of a scenario.
+
+    Raises:
+        UnknownNameError: One is not; the message carries the nearest label.
+    """
+    _check_labels(schedule, scenario, scan(scenario.points))
+
+
+def _check_labels(schedule: Schedule, scenario: Scenario, catalogue: Catalogue) -> None:
+    if scenario.points:
+        for moment in schedule.moments:
+            catalogue[moment.label]
+
+
+class Exploration:
+    """The plan of a scenario and the results that it has so far.
+
+    Known-bad workers are there to be caught, which the smallest tier must do: scenarios pinned
+    broken run `smoke` in every tier.
+
+    Args:
+        scenario: The scenario.
+        tier: Name of the tier.
+        seed: Source of everything that the tier draws.
+        at: The control leg and this schedule alone, instead of the tier.
+
+    Attributes:
+        scenario: The scenario.
+        catalogue: The points that its worker declares.
+
+    Raises:
+        UnknownNameError: The tier is not known, or a label of `at` or of `Scenario.strike` is not.
+    """
+
+    def __init__(
+        self, scenario: Scenario, tier: str, seed: int, at: Schedule | None = None
+    ) -> None:
+        if tier not in TIERS:
+            raise UnknownNameError("tier", tier, TIERS)
+        self.scenario = scenario
+        self.catalogue = scan(scenario.points)
+        for label in scenario.strike:
+            self.catalogue[label]
+        if at is not None:
+            _check_labels(at, scenario, self.catalogue)
+        self._whole = at is None
+        self._plan = _only(at) if at is not None else _tier(scenario, tier, seed)
+        self._planned: list[Schedule] = []
+        self._results: dict[Schedule, ExperimentResult] = {}
+        self._bounds: tuple[str, ...] = ()
+        self._round = next(self._plan)
+        self._planned += self._round
+        self.finished = False
+        """Whether the plan is through."""
+
+    @property
+    def wanted(self) -> tuple[Schedule, ...]:
+        """Schedules of the round that have no result yet; none when the plan is through."""
+        if self.finished:
+            return ()
+        return tuple(s for s in dict.fromkeys(self._round) if s not in self._results)
+
+    @property
+    def results(self) -> tuple[ExperimentResult, ...]:
+        """The results so far: those of the plan in its order, then any others."""
+        order = dict.fromkeys([*self._planned, *self._results])
+        return tuple(self._results[schedule] for schedule in order if schedule in self._results)
+
+    def add(self, result: ExperimentResult) -> None:
+        """Take in a result, and go on to the next round when it was the last of this one.
+
+        Args:
+            result: Of any schedule; one that the plan does not have is kept beside it, and one
+                that is known already is replaced.
+        """
+        self._results[result.schedule] = result
+        while not self.finished and not self.wanted:
+            try:
+                self._round = self._plan.send([self._results[s] for s in self._round])
+                self._planned += self._round
+            except StopIteration as end:
+                self._bounds = end.value
+                self.finished = True
+
+    def summary(self) -> ScenarioRun:
+        """Return what is known of the scenario now."""
+        return ScenarioRun(
+            self.scenario,
+            self.catalogue,
+            _judged_by_control(self.results),
+            whole=self._whole and self.finished,
+            bounds=self._bounds,
+            finished=self.finished,
+        )
+
+
+def _tier(scenario: Scenario, tier: str, seed: int) -> Rounds:
+    explore = smoke if scenario.pin.outcome == "broken" else TIERS[tier]
+    strike = frozenset(scenario.strike)
+    return explore(lambda label: not strike or label in strike, seed)
+
+
+def _only(schedule: Schedule) -> Rounds:
+    yield [CONTROL]
+    if schedule != CONTROL:
+        yield [schedule]
+    return ()
+
+
+def _judged_by_control(results: tuple[ExperimentResult, ...]) -> tuple[ExperimentResult, ...]:
+    """Make every verdict unknown when the control leg did not hold."""
+    if not results or results[0].verdict is Verdict.HELD:
+        return results
+    control, *others = results
+    note = f"the control leg was {control.verdict}"
+    return (
+        control,
+        *(replace(r, verdict=Verdict.UNKNOWN, violations=(), note=note) for r in others),
+    )

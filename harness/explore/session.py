@@ -1,0 +1,389 @@
+"""The use case: scenarios are run, what broke is shrunk, and everything is written down.
+
+The command, the pytest plugin and the gallery all use a `Session`; `run_session` is the whole of it
+in one call, as the command needs it. A run that is interrupted, or in which the harness fails, is
+recorded as far as it came.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol, Self
+
+from harness.experiment.lane import Job
+from harness.explore.executor import Executor
+from harness.explore.exploration import Exploration
+from harness.explore.matrix import run_matrix
+from harness.explore.shrink import Shrinker
+from harness.explore.stop_signals import StopRequestedError
+from harness.model.errors import HarnessError
+from harness.model.events import (
+    ExperimentFinished,
+    Interrupted,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+)
+from harness.record.environment import environment
+from harness.record.interruption import Interruption, exit_code_of_run
+from harness.record.minimal import minimal_row
+from harness.record.outcome import judge_together
+from harness.record.pins import NO_PINS
+from harness.record.write_run import RunMetadata, failures_dir, new_run_dir, write_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from harness.explore.stop_signals import StopSignals
+    from harness.model.events import Event
+    from harness.model.result import ExperimentResult
+    from harness.model.schedule import Schedule
+    from harness.record.minimal import Minimal
+    from harness.record.outcome import ExitCode, ScenarioOutcome
+    from harness.record.pins import Pins
+    from harness.record.run_schema import RunRecord
+    from harness.scenario import Scenario
+
+
+class RunHandler(Protocol):
+    """What is told of a run: of each event when it happens, and of the record at the end."""
+
+    def start(self, directory: Path | None) -> None:
+        """Begin.
+
+        Args:
+            directory: Folder of the run, or None when nothing is written down.
+        """
+
+    def handle(self, event: Event) -> None:
+        """Take notice of an event."""
+
+    def close(self, record: RunRecord | None) -> None:
+        """End; nothing more will come.
+
+        Args:
+            record: What was written down, or None when nothing was.
+        """
+
+
+class _Nobody:
+    """Is told of a run that nobody watches."""
+
+    def start(self, directory: Path | None) -> None:
+        pass
+
+    def handle(self, event: Event) -> None:
+        pass
+
+    def close(self, record: RunRecord | None) -> None:
+        pass
+
+
+NOBODY = _Nobody()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRequest:
+    """What a session is asked to do.
+
+    Attributes:
+        scenarios: What to run.
+        root: Directory for the workspaces.
+        out: Directory of all records, in which the run gets a folder; None to write nothing down
+            and keep nothing of what broke.
+        tier: Name of the tier.
+        at: By the name of a scenario: the schedule to run in place of the tier.
+        seed: Source of everything random.
+        jobs: How many experiments run at once.
+        groups: Names of all scenarios of each group (`Scenario.together`), also of those that are
+            not run.
+        pins: Failures that are known.
+        scenarios_from: Where the scenarios were loaded from, as the user named it.
+    """
+
+    scenarios: tuple[Scenario, ...]
+    root: Path
+    out: Path | None = None
+    tier: str = "smoke"
+    at: Mapping[str, Schedule] = field(default_factory=dict)
+    seed: int = 0
+    jobs: int = 1
+    groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    pins: Pins = NO_PINS
+    scenarios_from: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionResult:
+    """What a session came to.
+
+    Attributes:
+        outcomes: One for each scenario.
+        exit_code: What the command returns.
+        directory: Folder of the run, if it was written down.
+        record: What was written down; None when nothing was, or no experiment had finished.
+        fault: The error of the harness, if it failed.
+    """
+
+    outcomes: tuple[ScenarioOutcome, ...]
+    exit_code: ExitCode
+    directory: Path | None
+    record: RunRecord | None
+    fault: Exception | None = None
+
+
+class Session:
+    """A run, step by step.
+
+    As a context manager it makes the run's folder and ends the lanes. Leaving it without `finish`
+    removes the folder: one without a record is no run.
+
+    Args:
+        request: What to do.
+        handler: Is told what happens.
+        stop: Is heard between experiments; a signal there raises `StopRequestedError` out of the
+            step that runs them.
+
+    Raises:
+        UnknownNameError: The tier, or a label of a schedule or of `Scenario.strike`, is not known.
+    """
+
+    def __init__(
+        self,
+        request: SessionRequest,
+        handler: RunHandler = NOBODY,
+        stop: StopSignals | None = None,
+    ) -> None:
+        self.request = request
+        self._handler = handler
+        self._stop = stop
+        self._explorations: dict[str, Exploration] = {}
+        for scenario in request.scenarios:
+            self.exploration(scenario)
+        self._executor: Executor | None = None
+        self._minimal: dict[str, Minimal] = {}
+        self._interruption: Interruption | None = None
+        self._fault: Exception | None = None
+        self._started = datetime.now(UTC)
+        self._directory: Path | None = None
+
+    def __enter__(self) -> Self:
+        self._started = datetime.now(UTC)
+        if self.request.out is not None:
+            self._directory = new_run_dir(self.request.out, self._started)
+        self._handler.start(self._directory)
+        names = tuple(self._explorations)
+        tier = "" if self.request.at else self.request.tier
+        self._handler.handle(RunStarted(names, tier, self.request.seed, self.request.jobs))
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._end_lanes()
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+            self._directory = None
+
+    @property
+    def kept(self) -> Path:
+        """Where lanes put what broken experiments and control legs left.
+
+        Raises:
+            HarnessError: Nothing is kept, as the request has no `out`.
+        """
+        if self._directory is None:
+            raise HarnessError("this session keeps nothing: its request has no directory `out`")
+        return failures_dir(self._directory)
+
+    @property
+    def minimal(self) -> Mapping[str, Minimal]:
+        """The shortest schedules that `shrink` has found, by the fingerprint of the failure."""
+        return self._minimal
+
+    @property
+    def outcomes(self) -> tuple[ScenarioOutcome, ...]:
+        """What the scenarios have come to so far."""
+        return judge_together(
+            (exploration.summary() for exploration in self._explorations.values()),
+            groups=self.request.groups,
+            pins=self.request.pins,
+        )
+
+    def exploration(self, scenario: Scenario) -> Exploration:
+        """Return the plan of a scenario with its results so far.
+
+        Args:
+            scenario: One of the request, or another that joins the session by this.
+
+        Raises:
+            UnknownNameError: A label of its schedule or of `Scenario.strike` is not known.
+        """
+        found = self._explorations.get(scenario.name)
+        if found is None:
+            request = self.request
+            at = request.at.get(scenario.name)
+            found = Exploration(scenario, request.tier, request.seed, at)
+            self._explorations[scenario.name] = found
+        return found
+
+    def explore(self, scenarios: Iterable[Scenario] | None = None) -> None:
+        """Run the plans of scenarios to their ends.
+
+        Args:
+            scenarios: Which; by default all of the session.
+
+        Raises:
+            HarnessError: The harness failed, or was asked to stop.
+        """
+        if scenarios is None:
+            chosen = list(self._explorations.values())
+        else:
+            chosen = [self.exploration(scenario) for scenario in scenarios]
+        executor = self._prepared(exploration.scenario for exploration in chosen)
+        run_matrix(
+            chosen,
+            executor,
+            self._handler.handle,
+            seed=self.request.seed,
+            digests=self._digests,
+        )
+
+    def run(self, scenario: Scenario, schedule: Schedule) -> ExperimentResult:
+        """Run one experiment of a scenario, of its plan or not, and add it to its results.
+
+        Args:
+            scenario: The scenario.
+            schedule: The schedule. For those that its plan wants next see `Exploration.wanted`.
+
+        Raises:
+            HarnessError: The harness failed, or was asked to stop.
+        """
+        exploration = self.exploration(scenario)
+        job = Job(scenario.name, schedule, self.request.seed, digests=self._digests)
+        ((_, result),) = self._prepared([scenario]).run([job])
+        exploration.add(result)
+        self._handler.handle(ExperimentFinished(result))
+        return result
+
+    def shrink(self) -> None:
+        """Look for shorter schedules that break the same promises; see `minimal`.
+
+        Raises:
+            HarnessError: The harness failed, or was asked to stop.
+        """
+        results = [result for outcome in self.outcomes for result in outcome.results]
+        if not results:
+            return
+        executor = self._prepared(e.scenario for e in self._explorations.values() if e.results)
+        shrinker = Shrinker(executor, self._handler.handle)
+        self._minimal = shrinker.found  # what was found before an interruption counts
+        shrinker.shrink_all(results)
+
+    def interrupt(self, reason: BaseException) -> None:
+        """Take note that the run ends before it is through; call `finish` next.
+
+        Args:
+            reason: What was raised: `StopRequestedError`, KeyboardInterrupt, or an error.
+        """
+        if isinstance(reason, StopRequestedError):
+            self._interruption = Interruption.by_signal(reason.number)
+        elif isinstance(reason, KeyboardInterrupt):
+            self._interruption = Interruption.by_signal(signal.SIGINT)
+        else:
+            self._interruption = Interruption.by_fault(reason)
+            self._fault = reason if isinstance(reason, Exception) else None
+            self._handler.handle(RunFailed(str(reason) or type(reason).__name__))
+            return
+        self._handler.handle(Interrupted(self._interruption.why))
+
+    def finish(self) -> SessionResult:
+        """End the lanes, write the record, and let the handler write what it makes of it.
+
+        A run that was interrupted before any experiment had finished leaves no record.
+
+        Raises:
+            HarnessError: The record, or what the handler makes of it, cannot be written.
+        """
+        self._end_lanes()
+        seconds = (datetime.now(UTC) - self._started).total_seconds()
+        outcomes = self.outcomes
+        directory, self._directory = self._directory, None
+        record = None
+        try:
+            if directory is not None and any(outcome.results for outcome in outcomes):
+                record = write_record(directory, outcomes, self._metadata(seconds))
+            elif directory is not None:
+                shutil.rmtree(directory, ignore_errors=True)
+                directory = None
+        except Exception as error:
+            if directory is not None:
+                with suppress(OSError):  # what is in it was found, and is kept
+                    directory.rmdir()
+            self._handler.handle(RunFailed(str(error)))
+            raise
+        finally:
+            self._handler.handle(RunFinished(seconds))
+            self._handler.close(record)
+        code = exit_code_of_run(outcomes, self._interruption)
+        return SessionResult(outcomes, code, directory, record, self._fault)
+
+    @property
+    def _digests(self) -> bool:
+        return self.request.tier != "smoke"
+
+    def _prepared(self, scenarios: Iterable[Scenario]) -> Executor:
+        if self._executor is None:
+            request = self.request
+            keep = self.kept.resolve() if self._directory is not None else None
+            self._executor = Executor(request.jobs, request.root, keep, self._stop)
+        self._executor.prepare(scenarios)
+        return self._executor
+
+    def _end_lanes(self) -> None:
+        if self._executor is not None:
+            self._executor.__exit__()
+            self._executor = None
+
+    def _metadata(self, seconds: float) -> RunMetadata:
+        request = self.request
+        scenarios = [exploration.scenario for exploration in self._explorations.values()]
+        return RunMetadata(
+            tier="" if request.at else request.tier,
+            seed=request.seed,
+            lanes=request.jobs,
+            started=self._started,
+            seconds=seconds,
+            scenarios_from=request.scenarios_from,
+            environment=environment(point for s in scenarios for point in s.points),
+            minimal={mark: minimal_row(found) for mark, found in self._minimal.items()},
+            pins=request.pins,
+            interruption=self._interruption,
+        )
+
+
+def run_session(
+    request: SessionRequest, handler: RunHandler = NOBODY, stop: StopSignals | None = None
+) -> SessionResult:
+    """Run scenarios, shrink what broke, and write everything down.
+
+    Args:
+        request: What to do.
+        handler: Is told what happens.
+        stop: Signals that end the run; what has finished before is recorded.
+
+    Raises:
+        UnknownNameError: The tier, or a label of a schedule or of `Scenario.strike`, is not known.
+        UsageError: The folder of the run cannot be made.
+        HarnessError: The harness failed before any experiment had finished, or in writing.
+    """
+    with Session(request, handler, stop) as session:
+        try:
+            session.explore()
+            session.shrink()
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - recorded, then raised
+            session.interrupt(error)
+        return session.finish()

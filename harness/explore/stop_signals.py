@@ -1,0 +1,80 @@
+"""SIGINT and SIGTERM as a request to stop that is heard between two experiments.
+
+A handler that raises would do so anywhere: between a result and where it is kept, or in the middle
+of a line of the event log. This one notes the signal and makes a pipe readable, which an executor
+waits for beside its lanes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Self
+
+from harness.model.errors import HarnessError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class StopRequestedError(HarnessError):
+    """A run was asked to stop.
+
+    Args:
+        number: The signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(f"asked to stop by {signal.Signals(number).name}")
+
+
+class StopSignals:
+    """Takes SIGINT and SIGTERM over while it is open; for the main thread alone.
+
+    The first signal asks to stop. After it a second SIGINT raises `KeyboardInterrupt` at once, for
+    somebody who does not want to wait until what was found is written down; a SIGTERM is passed
+    over, as CI systems send one after a SIGINT. A signal that is ignored stays ignored.
+    """
+
+    def __init__(self) -> None:
+        self._received = 0
+        # What `signal.signal` returns has no better type.
+        self._before: dict[signal.Signals, Any] = {}
+        self._reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+
+    def __enter__(self) -> Self:
+        for number in _SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        os.close(self._reader)
+        os.close(self._writer)
+
+    def fileno(self) -> int:
+        """Return a descriptor that becomes readable with the first signal."""
+        return self._reader
+
+    def check(self) -> None:
+        """Go on unless a signal has come.
+
+        Raises:
+            StopRequestedError: One has.
+        """
+        if self._received:
+            raise StopRequestedError(self._received)
+
+    def _note(self, number: int, _frame: FrameType | None) -> None:
+        if not self._received:
+            self._received = number
+            with suppress(OSError):  # closed already: the run is over
+                os.write(self._writer, b"!")
+        elif number == signal.SIGINT:
+            raise KeyboardInterrupt
