@@ -47,6 +47,7 @@ def run_record() -> RunRecord:
             {
                 "name": "orders",
                 "pin": "holds",
+                "finished": True,
                 "as_pinned": False,
                 "mismatch": "1 experiment broke a promise",
                 "inconclusive": ["orders[order.finish.after#1=kill]: wrong_death: exited"],
@@ -56,6 +57,7 @@ def run_record() -> RunRecord:
             {
                 "name": "bad-orders",
                 "pin": "broken:no-effect-twice",
+                "finished": True,
                 "as_pinned": True,
                 "mismatch": "",
                 "inconclusive": [],

@@ -13,6 +13,7 @@ import signal
 import tempfile
 import time
 import traceback
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ from harness.processes.scratch import sweep_scratch, take_scratch
 from harness.processes.supervisor import Supervisor
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from multiprocessing.connection import Connection
     from pathlib import Path
 
@@ -86,11 +88,8 @@ class LaneServer:
 
             self._world = World.start()
         self._scenarios[scenario.name] = scenario
-        rig = self._new_rig(scenario, 0)
-        try:
+        with _closed_in_the_end(self._new_rig(scenario, 0)) as rig:
             self._supervisor.prepare(scenario.name, scenario.worker, scenario.warm, rig.site(1))
-        finally:
-            rig.close()
 
     def run(self, job: Job, keep: Path | None) -> ExperimentResult:
         """Run an experiment; keep the workspace of a broken one.
@@ -108,8 +107,9 @@ class LaneServer:
         prefix = None
         if Sharing.PREFIXES in sharing:
             prefix = longest_prefix(self._cache, job.scenario, job.seed, job.schedule)
-        rig = self._new_rig(self._scenarios[job.scenario], job.seed, prefix)
-        try:
+        with _closed_in_the_end(
+            self._new_rig(self._scenarios[job.scenario], job.seed, prefix)
+        ) as rig:
             steps = SharedSteps(rig, self._cache, sharing) if sharing else RealSteps(rig)
             result = run_experiment(rig, job.schedule, steps, digests=job.digests)
             if isinstance(steps, SharedSteps) and steps.used and result.verdict is not Verdict.HELD:
@@ -119,8 +119,6 @@ class LaneServer:
             elif keep is not None and job.schedule == CONTROL and result.verdict is Verdict.HELD:
                 _keep_image(rig.incarnations[0].after.path, control_image(keep, job.scenario))
             return result, True
-        finally:
-            rig.close()
 
     def open(self, scenario: str, seed: int) -> tuple[Path, Path]:
         """Open a rig to be used verb by verb."""
@@ -176,6 +174,23 @@ class LaneServer:
         # Always the same path, as a worker may have written it down; short, for a socket is in it.
         path = self._root / "now"
         return Rig(scenario, seed, path, self._supervisor, world, prefix)
+
+
+@contextmanager
+def _closed_in_the_end(rig: Rig) -> Iterator[Rig]:
+    """Close a rig after use, unless this process was told to leave in the middle of it.
+
+    Then the supervisor may be waiting for a worker that hangs, and answers nothing; it is ended as
+    a whole, and so is everything else below.
+    """
+    try:
+        yield rig
+    except SystemExit:
+        raise
+    except BaseException:
+        rig.close()
+        raise
+    rig.close()
 
 
 def serve(connection: Connection, root: Path, cpu: int | None) -> None:

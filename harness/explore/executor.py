@@ -102,7 +102,7 @@ class Executor:
             waiting.setdefault(job.scenario, deque()).append(index)
         while waiting or any(self._given.values()):
             # One each in turn, so that no lane has two while another has none.
-            for _ in range(_AHEAD):
+            for _ in range(0 if self._stopping else _AHEAD):
                 for lane in self._lanes:
                     if waiting and len(self._given[lane]) < _AHEAD:
                         index = self._take(lane, waiting)
@@ -136,12 +136,21 @@ class Executor:
         return index
 
     def _answering(self) -> list[LaneClient]:
-        """Wait for lanes to answer the oldest request that they have been given."""
+        """Wait for lanes to answer the oldest request that they have been given.
+
+        Once a stop was asked for, only what has been answered already is taken.
+        """
         busy = [lane.connection for lane in self._lanes if self._given[lane]]
         stop = [self._stop.fileno()] if self._stop is not None else []
-        ready = multiprocessing.connection.wait([*busy, *stop], _EXPERIMENT_S)
-        if self._stop is not None:
+        patience_s = 0.0 if self._stopping else _EXPERIMENT_S
+        ready = multiprocessing.connection.wait([*busy, *stop], patience_s)
+        answering = [lane for lane in self._lanes if lane.connection in ready]
+        if self._stop is not None and not answering:
             self._stop.check()
         if not ready:
             raise DeadlineError("an experiment to end", _EXPERIMENT_S)
-        return [lane for lane in self._lanes if lane.connection in ready]
+        return answering
+
+    @property
+    def _stopping(self) -> bool:
+        return self._stop is not None and self._stop.received

@@ -41,7 +41,7 @@ class StopSignals:
     """
 
     def __init__(self) -> None:
-        self._received = 0
+        self._number = 0
         # What `signal.signal` returns has no better type.
         self._before: dict[signal.Signals, Any] = {}
         self._reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -62,18 +62,23 @@ class StopSignals:
         """Return a descriptor that becomes readable with the first signal."""
         return self._reader
 
+    @property
+    def received(self) -> bool:
+        """Whether a signal has come."""
+        return self._number != 0
+
     def check(self) -> None:
         """Go on unless a signal has come.
 
         Raises:
             StopRequestedError: One has.
         """
-        if self._received:
-            raise StopRequestedError(self._received)
+        if self._number:
+            raise StopRequestedError(self._number)
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
-        if not self._received:
-            self._received = number
+        if not self._number:
+            self._number = number
             with suppress(OSError):  # closed already: the run is over
                 os.write(self._writer, b"!")
         elif number == signal.SIGINT:

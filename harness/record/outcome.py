@@ -148,7 +148,7 @@ class ScenarioOutcome(ScenarioRun):
         """What this scenario alone asks the command to return."""
         if self.results and self.mismatch and self.control.verdict is Verdict.HELD:
             return ExitCode.BROKEN
-        inconclusive = next(self.inconclusive(), None) is not None
+        inconclusive = not self.finished or next(self.inconclusive(), None) is not None
         return ExitCode.INCONCLUSIVE if inconclusive else ExitCode.AS_PINNED
 
     @cached_property
@@ -182,12 +182,9 @@ class ScenarioOutcome(ScenarioRun):
         return self.pins.fixed(self.results, [oracle.name for oracle in self.scenario.oracles])
 
     def inconclusive(self) -> Iterator[str]:
-        """Give every reason why nothing can be said about this scenario, or not all of it."""
+        """Give every reason in the experiments why nothing, or not all, can be said about it."""
         if not self.results:
-            yield "none of its experiments was run"
             return
-        if not self.finished:
-            yield f"only {len(self.results)} of its experiments were run, and more were planned"
         if self.control.verdict is not Verdict.HELD:
             found = "; ".join(f"{v.oracle}: {v.message}" for v in self.control.violations)
             yield f"the control leg, without a fault, was {self.control.verdict}: " + (

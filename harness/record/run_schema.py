@@ -55,10 +55,11 @@ class OracleRow(TypedDict):
 
 
 class ScenarioRow(TypedDict):
-    """A scenario against its pin."""
+    """A scenario against its pin; it is not finished when the run was interrupted before."""
 
     name: str
     pin: str
+    finished: bool
     as_pinned: bool
     mismatch: str
     inconclusive: list[str]

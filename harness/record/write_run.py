@@ -250,6 +250,7 @@ def _scenario(outcome: ScenarioOutcome, masking: Masking) -> ScenarioRow:
     return {
         "name": outcome.scenario.name,
         "pin": str(outcome.scenario.pin),
+        "finished": outcome.finished,
         "as_pinned": not outcome.exit_code,
         "mismatch": masking.text(outcome.mismatch),
         "inconclusive": [masking.text(text[:_TEXT_CHARS]) for text in outcome.inconclusive()],

@@ -76,7 +76,7 @@ def _error(row: ExperimentRow, place: tuple[str, int] | None) -> str:
 
 def _about_scenarios(record: RunRecord) -> Iterator[str]:
     for row in record["scenarios"]:
-        if not row["as_pinned"] and row["pin"] != "holds":
+        if row["mismatch"] and row["pin"] != "holds":
             yield f"::error::{_data(plain(row['name'] + ': ' + row['mismatch'], _MESSAGE_CHARS))}"
         for reason in row["inconclusive"][:3]:
             yield f"::warning::{_data(plain(row['name'] + ': ' + reason, _MESSAGE_CHARS))}"

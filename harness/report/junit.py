@@ -66,7 +66,7 @@ def _suite(
 ) -> tuple[str, tuple[int, int, int]]:
     name = plain(scenario["name"])
     cases = [_case(row, seconds.get(row["id"], 0.0)) for row in rows]
-    cases.append(_pin_case(scenario))
+    cases.append(_pin_case(scenario, len(rows)))
     text = "".join(case for case, _ in cases)
     kinds = [kind for _, kind in cases]
     counts = (len(cases), kinds.count("failure"), kinds.count("error"))
@@ -119,7 +119,7 @@ def _facts(row: ExperimentRow) -> Iterator[str]:
         yield plain(f"failures/{row['fingerprint']}")
 
 
-def _pin_case(scenario: ScenarioRow) -> tuple[str, str]:
+def _pin_case(scenario: ScenarioRow, experiments: int) -> tuple[str, str]:
     name = plain(scenario["name"])
     pin = quoteattr("pin: " + plain(scenario["pin"]))
     head = f"<testcase classname={quoteattr(name)} name={pin}"
@@ -127,6 +127,8 @@ def _pin_case(scenario: ScenarioRow) -> tuple[str, str]:
         return f'{head} time="0.000"/>\n', ""
     kind = "failure" if scenario["mismatch"] else "error"
     facts = [scenario["mismatch"], *scenario["inconclusive"][:_VIOLATIONS]]
+    if not scenario["finished"]:
+        facts.append(f"it was not finished, only {experiments} of its experiments were run")
     body = "\n".join(plain(fact) for fact in facts if fact)
     about = f'<{kind} type="pin" message={quoteattr(body.split(chr(10), 1)[0][:300])}>'
     return f'{head} time="0.000">{about}{escape(body)}</{kind}></testcase>\n', kind

@@ -87,7 +87,8 @@ def _lines(record: RunRecord) -> Iterator[str]:
     )
     yield ""
     yield from _table(record)
-    for scenario in [row for row in record["scenarios"] if not row["as_pinned"]][:_SCENARIOS]:
+    off = [row for row in record["scenarios"] if row["mismatch"] or row["inconclusive"]]
+    for scenario in off[:_SCENARIOS]:
         yield ""
         yield f"### {code(scenario['name'])}"
         yield ""
@@ -118,13 +119,16 @@ def _table(record: RunRecord) -> Iterator[str]:
         verdicts = counts[scenario["name"]]
         other = verdicts.total() - verdicts["held"] - verdicts["broken"]
         good = "as pinned" if scenario["as_pinned"] else "**not as pinned**"
+        if not (scenario["finished"] or scenario["mismatch"] or scenario["inconclusive"]):
+            good = "*not finished*"
         yield (
             f"| {code(scenario['name'])} | {code(scenario['pin'])} | {verdicts['held']} | "
             f"{verdicts['broken']} | {other} | {good} |"
         )
     if len(rows) > _SCENARIOS:
         yield ""
-        yield f"{len(rows) - _SCENARIOS} more scenarios are as pinned."
+        good = "as pinned" if rows[_SCENARIOS]["as_pinned"] else "in the record"
+        yield f"{len(rows) - _SCENARIOS} more scenarios are {good}."
 
 
 def _failure(row: ExperimentRow) -> Iterator[str]:

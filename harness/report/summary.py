@@ -49,7 +49,7 @@ def print_summary(console: Console, record: RunRecord, directory: Path) -> None:
     """
     console.print(_table(record))
     for scenario in record["scenarios"]:
-        if not scenario["as_pinned"]:
+        if scenario["mismatch"] or scenario["inconclusive"]:
             _print_scenario(console, record, scenario, directory)
     _print_pins(console, record)
     _print_bounds(console, record)
@@ -65,7 +65,12 @@ def print_summary(console: Console, record: RunRecord, directory: Path) -> None:
     )
     if record["interrupted"]:
         why = escape(plain(record["interrupted"], 1_000))
-        console.print(f"[bold red]The run was {why}[/]; the rest was not run", soft_wrap=True)
+        unfinished = sum(not scenario["finished"] for scenario in record["scenarios"])
+        console.print(
+            f"[bold red]The run was {why}[/]; {unfinished} of {totals['scenarios']} scenarios "
+            "are not finished",
+            soft_wrap=True,
+        )
     console.print(f"as pinned: {totals['as_pinned']} of {totals['scenarios']} scenarios")
     console.print(f"record: {directory}", soft_wrap=True, markup=False)
     if (directory / "report.html").exists():
@@ -94,9 +99,17 @@ def _table(record: RunRecord) -> Table:
             str(counts.total() - held - broken),
             str(moments[name]),
             str(survived[name]),
-            "[green]as pinned[/]" if scenario["as_pinned"] else "[bold red]NOT as pinned[/]",
+            _state(scenario),
         )
     return table
+
+
+def _state(scenario: ScenarioRow) -> str:
+    if scenario["as_pinned"]:
+        return "[green]as pinned[/]"
+    if scenario["finished"] or scenario["mismatch"] or scenario["inconclusive"]:
+        return "[bold red]NOT as pinned[/]"
+    return "[yellow]not finished[/]"
 
 
 def _print_scenario(

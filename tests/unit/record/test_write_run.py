@@ -86,6 +86,7 @@ def test_the_record_says_what_was_asked_and_what_came_out() -> None:
         {
             "name": "tried",
             "pin": "holds",
+            "finished": True,
             "as_pinned": False,
             "mismatch": "1 experiment broke a promise",
             "inconclusive": [],
