@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.explore.scenario_files import DEFAULT
+from harness.report.outputs import NONE, OUTPUTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +43,6 @@ def report_option(command: Callable[..., None]) -> Callable[..., None]:
         "reports",
         default=None,
         metavar="NAMES",
-        help="Outputs beside the record, joined by commas: html, junit, markdown, annotations, "
-        "ndjson, issue, or none (default: html; in GitHub Actions also markdown and annotations).",
+        help=f"Outputs beside the record, joined by commas: {', '.join(OUTPUTS)}, or {NONE} "
+        "(default: html; in GitHub Actions also markdown and annotations).",
     )(command)
