@@ -2,6 +2,9 @@
 
 Two commands look at once, both find room for one, and both come in. Caught by ``within-capacity``
 on the crash image (INV-15, ADM-01).
+
+The slow disk of this worker is what makes it sure: all that came together are looked at before one
+of them is saved, and all are saved before one of them is confirmed.
 """
 
 from __future__ import annotations
@@ -20,11 +23,11 @@ if TYPE_CHECKING:
     from worker_under_test.ports.local_store import Accepted
 
 _PAUSE_S = 0.001
-"""Between check and saving; in it every command that came along is checked too."""
+"""Of virtual time, which passes when nothing else can go on."""
 
 
 class Unlocked(Intake):
-    """Checks, and saves some time later, as on a slow disk."""
+    """Checks, and saves some time later with what came along, as on a slow disk."""
 
     _pause: asyncio.Event | None = None
 
@@ -34,10 +37,13 @@ class Unlocked(Intake):
         if reason is not None:
             self._admission.turn_away(command.command_id)
             return Refused(reason)
-        await self._be_slow()
-        return await self._ports.store.accept(command, self._ports.ids.new("attempt"))
+        await self._wait_for_others()
+        saved = await self._ports.store.accept(command, self._ports.ids.new("attempt"))
+        await self._wait_for_others()
+        return saved
 
-    async def _be_slow(self) -> None:
+    async def _wait_for_others(self) -> None:
+        """Wait until every command that came along waits here, too."""
         if self._pause is not None:
             await self._pause.wait()
             return
@@ -55,6 +61,5 @@ CAPACITY_WITHOUT_LOCK = control_variant(
         "ack.send.after",
         "attempt.start.before",
         "attempt.start.after",
-        "capability.run.before",
     ),
 )

@@ -1,6 +1,8 @@
 """Known bad: what the outside says later becomes the result of an attempt that is unknown.
 
 The coordinator was told one end and the books tell another. Caught by ``boxes-agree`` (UNK-07).
+Whether the answer or the restart's decision is saved first is left to the draws: it is believed
+whenever both are there.
 """
 
 from __future__ import annotations
@@ -12,12 +14,14 @@ from scenarios.capabilities import NO_KEYS, notify, offers
 from scenarios.capability_rules import capability_scenario
 from scenarios.reference import control
 from worker_under_test.adapters.sqlite_store import SqliteStore
-from worker_under_test.domain.event import EventKind
 from worker_under_test.main import Parts
 
 if TYPE_CHECKING:
     from worker_under_test.domain.artifact import Artifact
+    from worker_under_test.domain.command import Command
     from worker_under_test.domain.event import Event
+    from worker_under_test.domain.order import Order
+    from worker_under_test.ports.local_store import Accepted
     from worker_under_test.settings import Settings
 
 
@@ -25,15 +29,24 @@ class TakesAnswers(SqliteStore):
     """Lets an unknown attempt succeed if somebody said so."""
 
     async def finish(self, event: Event, artifacts: tuple[Artifact, ...]) -> None:
-        """Save the end; then believe what was said."""
+        """Save the end; then believe what was said before."""
         await super().finish(event, artifacts)
-        if event.kind is EventKind.UNKNOWN:
-            async with self._database.transaction() as transaction:
-                await transaction.execute(
-                    "UPDATE attempts SET state = 'SUCCEEDED' WHERE command_id IN"
-                    " (SELECT command_id FROM late_answers) AND command_id = ?",
-                    (event.command_id,),
-                )
+        await self._believe()
+
+    async def accept_order(
+        self, command: Command, order: Order, attempt_id: str, event_id: str
+    ) -> Accepted:
+        """Save the order; then believe what it said of an end that was saved before."""
+        accepted = await super().accept_order(command, order, attempt_id, event_id)
+        await self._believe()
+        return accepted
+
+    async def _believe(self) -> None:
+        async with self._database.transaction() as transaction:
+            await transaction.execute(
+                "UPDATE attempts SET state = 'SUCCEEDED' WHERE state = 'UNKNOWN'"
+                " AND command_id IN (SELECT command_id FROM late_answers)"
+            )
 
 
 def taking(settings: Settings) -> TakesAnswers:
