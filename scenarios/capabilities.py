@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from faker import Faker
 
 from harness.model.workload import Command, Workload
-from harness.oracles.mailbox.inputs import OneVersion
+from harness.oracles.mailbox.artifacts import OneVersion
 from harness.world.services.file_server import FileServer, SourceFile
 from harness.world.services.receiver import Receiver
 from harness.world.services.render_service import RenderService

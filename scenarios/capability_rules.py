@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, cast
 from harness.model.workload import Command
 from harness.oracles.effects import NoEffectTwice, read_ledger
 from harness.oracles.mailbox.agreement import EventsOnce, InboxOutboxConsistent
-from harness.oracles.mailbox.artifacts import ArtifactsWhole
+from harness.oracles.mailbox.artifacts import ArtifactsWhole, InputKept, NothingOutside, TreesWhole
 from harness.oracles.mailbox.checkpoints import CheckpointsAdvance
 from harness.oracles.mailbox.commands import CommandsEnd, FreshGoesThrough
 from harness.oracles.mailbox.decisions import DecisionsRight, RestartChangesNothing
-from harness.oracles.mailbox.inputs import InputKept
 from harness.oracles.mailbox.remote_effects import OneEffectPerCommand, UnknownLeftAlone
-from harness.oracles.mailbox.trees import NothingOutside, TreesWhole
 from harness.oracles.processes import NoSurvivors
 from harness.scenario import HOLDS, Scenario
 from harness.world.coordinator.service import Coordinator

@@ -11,11 +11,10 @@ from faker import Faker
 from harness.model.workload import Command, ReplyLost, Workload
 from harness.oracles.effects import NoEffectTwice, read_ledger
 from harness.oracles.mailbox.agreement import EventsOnce, InboxOutboxConsistent
-from harness.oracles.mailbox.artifacts import ArtifactsWhole
+from harness.oracles.mailbox.artifacts import ArtifactsWhole, FinishedPartsReused
 from harness.oracles.mailbox.checkpoints import CheckpointsAdvance
 from harness.oracles.mailbox.commands import CommandsEnd, FreshGoesThrough
 from harness.oracles.mailbox.decisions import DecisionsRight, RestartChangesNothing
-from harness.oracles.mailbox.finished_parts import FinishedPartsReused
 from harness.oracles.processes import NoSurvivors
 from harness.scenario import HOLDS, Pin, Scenario
 from harness.world.coordinator.facts import read_facts

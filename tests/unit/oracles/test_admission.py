@@ -1,27 +1,21 @@
-"""Oracles of admission, and of what is kept from one life to the next."""
+"""Oracles of admission, drain, capacity and cancel."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from harness_doubles import Scene, facts, hit
+from harness_doubles import Scene, facts
 
 from harness.model.oracle import OracleStatus
 from harness.oracles.mailbox.admission import CancelHonoured, DrainingAdmitsNothing, WithinCapacity
-from harness.oracles.mailbox.finished_parts import FinishedPartsReused
 from harness.oracles.mailbox.worker_state import AttemptRow, InboxRow, WorkerState
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
-    from harness.model.oracle import Evidence
     from harness.model.workload import Command
-
-WHOLE = b"the part, whole"
 
 
 def open_books(*command_ids: str, state: str = "RUNNING") -> WorkerState:
@@ -122,41 +116,3 @@ def test_a_cancel_that_came_in_time_is_honoured(
     finding = CancelHonoured(target).check(scene.evidence())
     assert finding.answer is (OracleStatus.HOLDS if fact is None else OracleStatus.BROKEN)
     assert [each.removeprefix("command ") for each in finding.evidence] == [fact] * bool(fact)
-
-
-def expected(command: Command) -> dict[str, str]:
-    """Ask every command for one part."""
-    return {f"{command.command_id}/part": hashlib.sha256(WHOLE).hexdigest()}
-
-
-def recovering(evidence: Evidence, labels: Sequence[str], part: str = "part") -> Evidence:
-    """Let the recovery write a part of the first command."""
-    hits = tuple(hit(label, command="c1", part=part) for label in labels)
-    return replace(evidence, recovered=replace(evidence.recovered, hits=hits))
-
-
-@pytest.mark.parametrize(
-    ("content", "state", "label", "again"),
-    [
-        (WHOLE, "RUNNING", "part.write.before", True),
-        (WHOLE, "RUNNING", "part.write.after", False),
-        (WHOLE, "SUCCEEDED", "part.write.before", False),
-        (WHOLE[:-1], "RUNNING", "part.write.before", False),
-        (None, "RUNNING", "part.write.before", False),
-    ],
-)
-def test_a_whole_part_is_not_made_again(
-    scene: Scene, content: bytes | None, state: str, label: str, again: bool
-) -> None:
-    """CLN-01, REC-04: whole, of an open attempt, and written at the point of writing."""
-    scene.put_books(open_books("c1", state=state), scene.crash)
-    file = scene.crash.worker_dir / "artifacts" / "c1" / "part"
-    file.parent.mkdir(parents=True)
-    if content is not None:
-        file.write_bytes(content)
-    oracle = FinishedPartsReused(scene.read_books, "artifacts", expected, "part.write.before")
-    finding = oracle.check(recovering(scene.evidence(), [label]))
-    assert finding.evidence == (
-        ("incarnation 2: 'c1/part' was whole and was made again",) if again else ()
-    )
-    assert (finding.answer is OracleStatus.BROKEN) == again

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,12 +10,10 @@ from harness_doubles import Scene, facts
 
 from harness.model.oracle import Finding, OracleStatus, broken_if
 from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice, read_ledger
-from harness.oracles.mailbox.artifacts import ArtifactsWhole
 from harness.oracles.mailbox.checkpoints import CheckpointsAdvance
 from harness.oracles.mailbox.commands import CommandsEnd, FreshGoesThrough
 from harness.oracles.mailbox.decisions import DecisionsRight, RestartChangesNothing
 from harness.oracles.mailbox.worker_state import (
-    ArtifactRow,
     AttemptRow,
     CheckpointRow,
     DecisionRow,
@@ -29,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from harness.model.image import Image
-    from harness.model.workload import Command
     from harness.world.coordinator.facts import CoordinatorFacts
 
 HOLDS = Finding(OracleStatus.HOLDS)
@@ -200,87 +195,6 @@ def test_a_checkpoint_that_goes_back(scene: Scene) -> None:
     assert CheckpointsAdvance(scene.read_books).check(scene.evidence()) == broken(
         "at rest: the checkpoint of attempt 'a1' went from 3 to 2",
         "after a second restart: the checkpoint of attempt 'a2' went from 1 to nothing",
-    )
-
-
-# Artifacts
-
-TEXT = b"what c1 asks for"
-CHECKSUM = hashlib.sha256(TEXT).hexdigest()
-ARTIFACT_BOOKS = WorkerState(artifacts=(ArtifactRow("c1/out.txt", "a1", CHECKSUM),))
-
-
-def expected(command: Command) -> Mapping[str, str]:
-    """Say which file a command asks for."""
-    return {"c1/out.txt": CHECKSUM} if command.command_id == "c1" else {}
-
-
-def put_file(name: str, data: bytes, *images: Image) -> None:
-    """Write a file among the artifacts of images."""
-    for image in images:
-        file = image.worker_dir / "files" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data)
-
-
-def artifacts(scene: Scene) -> Finding:
-    """Ask about the files."""
-    return ArtifactsWhole(
-        scene.read_books, "files", expected, lambda name: name.endswith(".tmp")
-    ).check(scene.evidence())
-
-
-@pytest.fixture
-def files(scene: Scene) -> Scene:
-    """Give an experiment whose file was made in the recovery, with the temporary one before."""
-    put_file("c1/out.txt.tmp", b"half", scene.crash)
-    put_file("c1/out.txt", TEXT, scene.settled, scene.after_restart, scene.final)
-    scene.put_books(ARTIFACT_BOOKS, scene.final)
-    return scene
-
-
-def test_files_that_are_whole_hold(files: Scene) -> None:
-    """INV-11, FIL-03: missing or temporary at the crash, whole in the end."""
-    assert artifacts(files) == HOLDS
-
-
-def test_a_file_that_is_torn_at_the_crash(files: Scene) -> None:
-    """INV-11: a file at its final path is whole at every moment."""
-    put_file("c1/out.txt", TEXT[:5], files.crash)
-    assert artifacts(files) == broken("after incarnation 1: file 'c1/out.txt' is torn or wrong")
-
-
-def test_a_file_that_was_never_asked_for(files: Scene) -> None:
-    """INV-12: nothing else appears at a final path."""
-    put_file("c1/more.txt", TEXT, files.crash)
-    assert artifacts(files) == broken("after incarnation 1: file 'c1/more.txt' was never asked for")
-
-
-def test_a_temporary_file_that_is_left(files: Scene) -> None:
-    """FIL-03: at rest nothing half-made is left; one fact, however many images show it."""
-    put_file("c1/out.txt.tmp", b"half", files.settled, files.final)
-    assert artifacts(files) == broken("at rest: temporary file 'c1/out.txt.tmp' is left")
-
-
-def test_a_file_that_is_missing_in_the_end(files: Scene) -> None:
-    """INV-1: what a command asks for is there in the end."""
-    (files.final.worker_dir / "files" / "c1" / "out.txt").unlink()
-    assert artifacts(files) == broken("at the end: file 'c1/out.txt' is missing")
-
-
-@pytest.mark.parametrize("checksum", [None, "0" * 64])
-def test_books_that_do_not_have_the_file(files: Scene, checksum: str | None) -> None:
-    """INV-11: the books record the checksum of what is there."""
-    rows = (ArtifactRow("c1/out.txt", "a1", checksum),) if checksum else ()
-    files.put_books(WorkerState(artifacts=rows), files.final)
-    assert artifacts(files) == broken(f"at the end: the books have file 'c1/out.txt' as {checksum}")
-
-
-def test_no_directory_of_artifacts_is_no_artifacts(scene: Scene) -> None:
-    """A worker that was killed before it made its directory has no file that could be wrong."""
-    assert artifacts(scene) == broken(
-        "at the end: file 'c1/out.txt' is missing",
-        "at the end: the books have file 'c1/out.txt' as None",
     )
 
 

@@ -1,8 +1,7 @@
-"""Oracles of remote effects, inputs, trees and places."""
+"""Oracles of remote effects: one per command, and none once it is unknown."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,19 +9,15 @@ import pytest
 from harness_doubles import Scene, facts
 
 from harness.model.oracle import OracleStatus
-from harness.oracles.mailbox.inputs import InputKept, OneVersion
 from harness.oracles.mailbox.remote_effects import OneEffectPerCommand, UnknownLeftAlone
-from harness.oracles.mailbox.trees import NothingOutside, TreesWhole
-from harness.oracles.mailbox.worker_state import AttemptRow, OutboxRow, WorkerState
+from harness.oracles.mailbox.worker_state import AttemptRow, WorkerState
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.model.image import Image
-    from harness.model.workload import Command
 
 UNKNOWN = AttemptRow("a1", "c1", "notify/1", "UNKNOWN", has_result=True)
-RESULT = OutboxRow("e1", "a1", "c1", "succeeded", '{"input": "one"}', reported=True)
 
 
 @pytest.fixture
@@ -83,62 +78,3 @@ def test_an_unknown_command_that_acts_or_changes_is_found(scene: Scene) -> None:
         "at the end: command 'c1' is unknown and had an effect since",
         "at the end: command 'c1' was unknown and is no longer",
     )
-
-
-@pytest.mark.parametrize(("began", "broken"), [("one", False), ("two", True), (None, False)])
-def test_a_result_of_another_input_is_found(
-    scene: Scene, began: str | None, *, broken: bool
-) -> None:
-    """REC-03: the evidence of any image counts."""
-    evidence = f'{{"input": "{began}"}}' if began else ""
-    running = AttemptRow("a1", "c1", "compute/1", "RUNNING", has_result=False, evidence=evidence)
-    scene.put_books(WorkerState(1, attempts=(running,)), scene.crash)
-    scene.put_books(
-        WorkerState(1, outbox=(RESULT,)), scene.settled, scene.after_restart, scene.final
-    )
-    finding = InputKept(scene.read_books).check(scene.evidence())
-    assert (finding.answer is OracleStatus.BROKEN) == broken
-
-
-def put_files(image: Image, *names: str) -> None:
-    """Put files into the artifacts of an image."""
-    for name in names:
-        path = image.worker_dir / "files" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(name, encoding="utf-8")
-
-
-def test_a_mixture_of_versions_is_found(scene: Scene) -> None:
-    """REC-08: and a temporary file may be one."""
-    known = frozenset({hashlib.sha256(b"good").hexdigest()})
-    oracle = OneVersion("files", known, lambda path: path.endswith(".tmp"))
-    put_files(scene.final, "good", "half.tmp")
-    assert oracle.check(scene.evidence()).answer is OracleStatus.HOLDS
-    put_files(scene.settled, "mixed")
-    found = oracle.check(scene.evidence())
-    assert found.evidence == ("at rest: file 'mixed' is no version of its source",)
-
-
-def expected(_command: Command) -> dict[str, str]:
-    """Return the files of the one command."""
-    return {"c1/a": "", "c1/b": ""}
-
-
-def test_a_part_of_a_tree_is_found(scene: Scene) -> None:
-    """ZIP-03: all or none, at every image."""
-    put_files(scene.final, "c1/a", "c1/b")
-    oracle = TreesWhole("files", expected)
-    assert oracle.check(scene.evidence()).answer is OracleStatus.HOLDS
-    put_files(scene.crash, "c1/b")
-    found = oracle.check(scene.evidence())
-    assert found.evidence == ("after incarnation 1: 1 of 2 files of 'c1' are there",)
-
-
-def test_what_lies_outside_is_found(scene: Scene) -> None:
-    """INV-12, ZIP-01: at the top of the worker's directory."""
-    put_files(scene.final, "good")
-    oracle = NothingOutside(("files",))
-    assert oracle.check(scene.evidence()).answer is OracleStatus.HOLDS
-    (scene.crash.worker_dir / "escaped.txt").touch()
-    found = oracle.check(scene.evidence())
-    assert found.answer is OracleStatus.BROKEN
