@@ -26,7 +26,8 @@ from harness.model.schedule import parse
 from harness.record.environment import NOWHERE
 from harness.record.failure_schema import FAILURE
 from harness.record.minimal import minimal_row, unshrunk_row
-from harness.record.stable_masking import StableMasking
+from harness.record.masking import StableMasking
+from harness.record.outcome import ScenarioOutcome
 from harness.record.validation import check
 from harness.record.write_failure import FailureContext, failure_record
 from harness.report.gallery_index import Entry, gallery_index

@@ -1,4 +1,4 @@
-"""Masking: what a record must not give away, and text that no file can hold."""
+"""Masking: secrets, names of this machine, and values that vary from machine to machine."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from harness.model.canonical_json import Json
 
 MASK = "<masked>"
+VARIES = "varies"
 
 _SECRET_NAME = re.compile(
     r"secret|token|passw|passphrase|credential|api_?key|private_?key|access_?key|session_?key|auth(?!or)",
@@ -35,6 +36,9 @@ _SECRETS = (
 _SHORTEST_SECRET = 6
 _SHORTEST_HOST = 4
 _TEXTS_KEPT = 1 << 14
+
+_ROWS = re.compile("rows:[0-9a-f]{64}")
+_CUT = re.compile(r"… \([0-9]+ characters, sha256 [0-9a-f]+\)$")
 
 
 class Masking:
@@ -91,6 +95,35 @@ class Masking:
         if isinstance(value, Sequence):
             return [self.everything(inner) for inner in value]
         return value
+
+
+class StableMasking(Masking):
+    """Takes out the values of some keys of JSON, and the checksums that depend on them.
+
+    Args:
+        keys: The keys. Without one, every checksum stays.
+        home: The home directory, or another one that is to be shown as such.
+    """
+
+    def __init__(self, keys: Sequence[str], home: str) -> None:
+        super().__init__({}, home, "")
+        self._values: re.Pattern[str] | None = None
+        if keys:
+            names = "|".join(map(re.escape, keys))
+            self._values = re.compile(rf'(?P<key>"(?:{names})":)(?:[0-9]+|"[^"]*")')
+
+    def text(self, value: str) -> str:
+        """Return a text without what is masked and without what varies."""
+        masked = super().text(value)
+        if self._values is None:
+            return masked
+        if _ROWS.fullmatch(masked):
+            return f"rows:{VARIES}"
+        stable = self._values.sub(rf'\g<key>"{VARIES}"', masked)
+        if stable != masked and _CUT.search(stable):
+            # Where a text was cut depends on the length of what varies.
+            return stable[: stable.rindex(VARIES)] + f'{VARIES}"…'
+        return stable
 
 
 def looks_secret(name: str) -> bool:

@@ -10,7 +10,6 @@ from benchmarks import sample_records
 from harness.gallery import check_gallery, families, new_families
 from harness.model.canonical_json import one_item_a_line
 from harness.model.errors import UsageError
-from harness.record.stable_masking import StableMasking
 from harness.report.html_failure import failure_page
 from harness.report.issue import issue
 
@@ -102,23 +101,3 @@ def test_gallery_shows_what_its_index_names(tmp_path: Path) -> None:
     index.write_text("{", encoding="utf-8")
     with pytest.raises(UsageError, match="is not JSON"):
         families(tmp_path)
-
-
-def _cell(pid: str) -> str:
-    cut = f'{{"pid":{pid},"token":"t","progress":{{"completed":0}}}}'[: 40 + len(pid) % 3]
-    return f"{cut}… (235 characters, sha256 {pid.zfill(16)})"
-
-
-def test_what_a_worker_takes_from_the_machine_is_settled() -> None:
-    """Gallery: a process id, where a text was cut after it, and the sums over it say nothing."""
-    settled = StableMasking(["pid", "boot_id"], "/home/me")
-    assert settled.text('{"boot_id":"x-1","pid":77,"seq":3}') == (
-        '{"boot_id":"varies","pid":"varies","seq":3}'
-    )
-    assert settled.text(_cell("7")) == settled.text(_cell("12345")) == '{"pid":"varies"…'
-    assert settled.text("rows:" + "ab" * 32) == "rows:varies"
-    assert settled.text("/home/me/x") == "~/x"
-    plain = StableMasking([], "/home/me")
-    for text in (_cell("7"), "rows:" + "ab" * 32, '{"pid":77}'):
-        assert plain.text(text) == text
-    assert settled.text("sha256:" + "ab" * 32) == "sha256:" + "ab" * 32

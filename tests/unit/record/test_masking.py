@@ -1,10 +1,10 @@
-"""Masking: home directories, host names, secrets, and text that is no Unicode."""
+"""Masking: home directories, host names, secrets, text that is not Unicode, values that vary."""
 
 from __future__ import annotations
 
 import pytest
 
-from harness.record.masking import MASK, Masking, looks_secret
+from harness.record.masking import MASK, Masking, StableMasking, looks_secret
 
 MASKING = Masking(
     {"DB_PASSWORD": "correct horse", "API_KEY": "k3y-v4lue", "EDITOR": "vi", "TOKEN": "abc"},
@@ -48,3 +48,23 @@ def test_names_that_say_secret() -> None:
     assert looks_secret("aws_secret_access_key")
     assert not looks_secret("GIT_AUTHOR_NAME")
     assert not looks_secret("PYTHONHASHSEED")
+
+
+def _cell(pid: str) -> str:
+    cut = f'{{"pid":{pid},"token":"t","progress":{{"completed":0}}}}'[: 40 + len(pid) % 3]
+    return f"{cut}… (235 characters, sha256 {pid.zfill(16)})"
+
+
+def test_values_that_vary_from_machine_to_machine_are_masked() -> None:
+    """Gallery: a process id, where a text was cut after it, and the sums over it say nothing."""
+    stable = StableMasking(["pid", "boot_id"], "/home/me")
+    assert stable.text('{"boot_id":"x-1","pid":77,"seq":3}') == (
+        '{"boot_id":"varies","pid":"varies","seq":3}'
+    )
+    assert stable.text(_cell("7")) == stable.text(_cell("12345")) == '{"pid":"varies"…'
+    assert stable.text("rows:" + "ab" * 32) == "rows:varies"
+    assert stable.text("/home/me/x") == "~/x"
+    plain = StableMasking([], "/home/me")
+    for text in (_cell("7"), "rows:" + "ab" * 32, '{"pid":77}'):
+        assert plain.text(text) == text
+    assert stable.text("sha256:" + "ab" * 32) == "sha256:" + "ab" * 32
