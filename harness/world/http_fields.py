@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Never, cast
 from aiohttp import web
 
 from harness.model.canonical_json import canonical
-from harness.world.http_replies import ConnectionCut, Refused
+from harness.world.http_errors import ConnectionCut, Refused
 
 if TYPE_CHECKING:
     from harness.model.canonical_json import Json, JsonObject

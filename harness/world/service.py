@@ -44,8 +44,8 @@ class Service(Protocol):
     An instance serves one experiment: `open`, any number of requests and `offer` calls, `close`.
     State that the experiment is judged by is durable before a request is answered.
 
-    A handler raises `harness.world.http_replies.Refused` for an error reply and
-    `harness.world.http_replies.ConnectionCut` to cut the connection without a reply. Any other
+    A handler raises `harness.world.http_errors.Refused` for an error reply and
+    `harness.world.http_errors.ConnectionCut` to cut the connection without a reply. Any other
     exception is a bug of the world: the host answers 500 and reports it to the owner.
     """
 

@@ -29,8 +29,8 @@ from harness.world.coordinator.schema import FILE_NAME
 from harness.world.coordinator.state import CoordinatorState
 from harness.world.coordinator.store import open_store
 from harness.world.coordinator.stream import CAUGHT_UP, CommandStream, message
+from harness.world.http_errors import ConnectionCut, Refused, json_reply
 from harness.world.http_fields import path_text, read_fields
-from harness.world.http_replies import ConnectionCut, Refused, json_reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from aiohttp import web
 
 from harness.model.errors import UsageError
+from harness.world.http_errors import STATUS, Refused, error_reply
 from harness.world.http_fields import path_text
-from harness.world.http_replies import STATUS, Refused, error_reply
 from harness.world.services.file_versions import SourceFile, part_of, wanted_range
 from harness.world.services.logged_requests import read_requests
 from harness.world.services.logged_service import LoggedService

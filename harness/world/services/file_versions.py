@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from harness.model.errors import UsageError
-from harness.world.http_replies import STATUS, Refused
+from harness.world.http_errors import STATUS, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from harness.model.canonical_json import digest
+from harness.world.http_errors import Refused, error_reply, json_reply
 from harness.world.http_fields import read_fields
-from harness.world.http_replies import Refused, error_reply, json_reply
 from harness.world.services.logged_requests import read_requests
 from harness.world.services.logged_service import LoggedService
 from harness.world.services.request_log import RequestLog

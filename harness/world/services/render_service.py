@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from harness.model.canonical_json import canonical
 from harness.model.errors import UsageError
+from harness.world.http_errors import error_reply, json_reply
 from harness.world.http_fields import path_text, query_text, read_fields
-from harness.world.http_replies import error_reply, json_reply
 from harness.world.services.logged_service import LoggedService
 from harness.world.services.render_jobs import FILE_NAME, RenderBooks, RenderContract, result_of
 from harness.world.services.request_log import RequestLog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from harness.world.http_replies import ConnectionCut, Refused
+from harness.world.http_errors import ConnectionCut, Refused
 from harness.world.services.logged_requests import (
     INSERT,
     REFUSED,
