@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from harness.model.errors import HarnessError
 from harness.world.coordinator.marker_file import elsewhere
 from harness.world.coordinator.schema import FILE_NAME, select
-from harness.world.sqlite_reading import reading
+from harness.world.sqlite import reading
 
 if TYPE_CHECKING:
     import sqlite3

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.world.coordinator.rows import insertion
 from harness.world.coordinator.schema import FILE_NAME, TABLES
-from harness.world.sqlite_writing import open_for_writing
+from harness.world.sqlite import open_for_writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from harness.model.canonical_json import canonical
 from harness.model.errors import HarnessError
-from harness.world.sqlite_reading import reading
+from harness.world.sqlite import reading
 
 if TYPE_CHECKING:
     from pathlib import Path

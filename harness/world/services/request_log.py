@@ -13,7 +13,7 @@ from harness.world.services.logged_requests import (
     LoggedRequest,
     read_requests,
 )
-from harness.world.sqlite_writing import open_for_writing
+from harness.world.sqlite import open_for_writing
 from harness.world.wire_faults import FaultPlan
 
 if TYPE_CHECKING:
