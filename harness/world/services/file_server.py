@@ -12,9 +12,8 @@ from harness.model.errors import UsageError
 from harness.world.http_errors import STATUS, Refused, error_reply
 from harness.world.http_fields import path_text
 from harness.world.services.file_versions import SourceFile, part_of, wanted_range
-from harness.world.services.logged_requests import read_requests
 from harness.world.services.logged_service import LoggedService
-from harness.world.services.request_log import RequestLog
+from harness.world.services.request_log import RequestLog, read_requests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Final, cast
 from harness.model.canonical_json import digest
 from harness.world.http_errors import Refused, error_reply, json_reply
 from harness.world.http_fields import read_fields
-from harness.world.services.logged_requests import read_requests
 from harness.world.services.logged_service import LoggedService
-from harness.world.services.request_log import RequestLog
+from harness.world.services.request_log import RequestLog, read_requests
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from aiohttp import web
 
-    from harness.world.services.logged_requests import LoggedRequest
+    from harness.world.services.request_log import LoggedRequest
     from harness.world.wire_faults import Fault
 
 FILE_NAME: Final = "notifications.db"

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from harness.model.canonical_json import digest
-from harness.world.services.logged_requests import REFUSED, read_requests
+from harness.world.services.request_log import REFUSED, read_requests
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.model.canonical_json import JsonObject
-    from harness.world.services.logged_requests import LoggedRequest
+    from harness.world.services.request_log import LoggedRequest
 
 FILE_NAME: Final = "render.db"
 """Name of the log in the world's directory."""

@@ -13,8 +13,8 @@ from worker_side import Reply, WorkerSide
 from harness.model.canonical_json import digest
 from harness.model.errors import HarnessError
 from harness.world.ledger import Effect, EffectLedger
-from harness.world.services.logged_requests import read_requests
 from harness.world.services.receiver import FILE_NAME, Notification, Receiver, read_notifications
+from harness.world.services.request_log import read_requests
 from harness.world.wire_faults import Fault
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from worker_side import Reply, WorkerSide
 
 from harness.model.errors import HarnessError, UsageError
 from harness.world.ledger import Effect, EffectLedger
-from harness.world.services.logged_requests import read_requests
 from harness.world.services.render_jobs import FILE_NAME, read_render_jobs, result_of
 from harness.world.services.render_service import RenderService
+from harness.world.services.request_log import read_requests
 from harness.world.wire_faults import Fault
 
 if TYPE_CHECKING:
