@@ -219,7 +219,7 @@ class Rig:
         """End everything and delete the workspace."""
         self._supervisor.clear()
         if self._world is not None:
-            self._world.close_stage()
+            self._world.close_services()
         self.workspace.remove()
 
     @property

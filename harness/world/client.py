@@ -80,7 +80,7 @@ class World:
             deadline_s: Longest wait for its start and for each later call, in seconds.
 
         Returns:
-            The world, with no stage open.
+            The world, with no services open.
 
         Raises:
             DeadlineError: The process did not come up in time.
@@ -149,7 +149,7 @@ class World:
 
         Raises:
             UsageError: Another command has this id.
-            HarnessError: No stage is open, or the offer failed.
+            HarnessError: No services are open, or the offer failed.
         """
         self._call(Offer(command))
 
@@ -160,15 +160,15 @@ class World:
             destination: Where to; it must not exist, its parent must.
 
         Raises:
-            HarnessError: No stage is open, or the copy failed.
+            HarnessError: No services are open, or the copy failed.
         """
         self._call(Snapshot(destination.absolute()))
 
-    def close_stage(self) -> None:
+    def close_services(self) -> None:
         """Close the services; the directory stays.
 
         Raises:
-            HarnessError: No stage is open, or the world itself failed while it was.
+            HarnessError: No services are open, or the world itself failed while it was.
         """
         self._call(CloseServices())
 

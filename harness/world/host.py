@@ -20,8 +20,8 @@ from harness.world.messages import (
     Shutdown,
     Snapshot,
 )
-from harness.world.shared_resources import SharedResources
-from harness.world.stage import RunningServices
+from harness.world.running_services import RunningServices
+from harness.world.service import SharedResources
 
 if TYPE_CHECKING:
     from harness.world.messages import Pipe, Reply
@@ -51,7 +51,7 @@ class _Host:
         self._pipe = pipe
         self._calls: asyncio.Queue[Call | Failed] = asyncio.Queue()
         self._running: RunningServices | None = None
-        self._lasting = SharedResources()
+        self._shared = SharedResources()
         self._gone = False
 
     async def run(self) -> None:
@@ -98,8 +98,8 @@ class _Host:
         match call:
             case Open():
                 if self._running is not None:
-                    raise HarnessError("the world is open already; close its stage first")
-                self._running = await RunningServices.open(call, self._lasting)
+                    raise HarnessError("services are open already; close them first")
+                self._running = await RunningServices.open(call, self._shared)
                 return self._running.endpoint
             case Offer(command):
                 await self._required().offer(command)
@@ -113,12 +113,12 @@ class _Host:
                         if self._running is not None:
                             await self._close(self._running)
                     finally:
-                        await self._lasting.close()
+                        await self._shared.close()
         return ""
 
     def _required(self) -> RunningServices:
         if self._running is None:
-            raise HarnessError("the world has no open stage")
+            raise HarnessError("the world has no open services")
         return self._running
 
     async def _close(self, running: RunningServices) -> None:

@@ -97,7 +97,7 @@ def json_reply(value: Json, status: int = 200) -> web.Response:
 
 
 class ErrorMiddleware:
-    """The outermost layer of one stage's HTTP application.
+    """The outermost layer of the HTTP application of one experiment's services.
 
     An exception that no service meant is answered with ``internal`` and remembered, so that the
     owner of the world hears of it: a bug of the world must not look like a fault of the worker.

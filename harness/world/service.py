@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
-
-from harness.world.shared_resources import SharedResources
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from aiohttp import web
@@ -17,9 +17,51 @@ if TYPE_CHECKING:
     from harness.world.ledger import EffectLedger
 
 
+class Closable(Protocol):
+    """Something that must be closed."""
+
+    async def close(self) -> None:
+        """Close it."""
+
+
+T = TypeVar("T", bound=Closable)
+
+
+class SharedResources:
+    """What is too slow to make for every experiment, connections for example.
+
+    It is made once in the world's process, and closed when the process ends.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[type, str], Closable] = {}
+        self._closing = AsyncExitStack()
+
+    def get(self, kind: type[T], name: str, make: Callable[[], T]) -> T:
+        """Return what is kept, or make and keep it.
+
+        Args:
+            kind: What it is.
+            name: Which one.
+            make: Makes it the first time.
+        """
+        kept = self._kept.get((kind, name))
+        if isinstance(kept, kind):
+            return kept
+        made = make()
+        self._kept[kind, name] = made
+        self._closing.push_async_callback(made.close)
+        return made
+
+    async def close(self) -> None:
+        """Close everything, the newest first."""
+        self._kept.clear()
+        await self._closing.aclose()
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceContext:
-    """Where a service plays, for one experiment.
+    """What a service is given for one experiment.
 
     Attributes:
         world_dir: The workspace's ``world/``; the service keeps its durable state there.
@@ -28,14 +70,14 @@ class ServiceContext:
         writing: Held by a service while it changes durable state, over everything that belongs
             together, and never while it waits for the worker. The host holds it while it copies
             the world, so a copy holds such a change wholly or not at all.
-        lasting: What outlives the stage. Whoever makes the stage closes it, at some time after.
+        shared: What outlives this experiment; closed by whoever made it.
     """
 
     world_dir: Path
     workload: Workload
     ledger: EffectLedger
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    lasting: SharedResources = field(default_factory=SharedResources)
+    shared: SharedResources = field(default_factory=SharedResources)
 
 
 class Service(Protocol):
@@ -49,7 +91,7 @@ class Service(Protocol):
     exception is a bug of the world: the host answers 500 and reports it to the owner.
     """
 
-    async def open(self, stage: ServiceContext, routes: web.UrlDispatcher) -> None:
+    async def open(self, context: ServiceContext, routes: web.UrlDispatcher) -> None:
         """Prepare durable state, offer the workload's commands, and add the HTTP routes.
 
         The world's directory may be a copy of an earlier one: the service goes on from there, and

@@ -34,12 +34,14 @@ class PostgresStore:
         self._world_dir = world_dir
 
     @classmethod
-    async def open(cls, url: str, stage: ServiceContext, known: CoordinatorFacts) -> PostgresStore:
+    async def open(
+        cls, url: str, context: ServiceContext, known: CoordinatorFacts
+    ) -> PostgresStore:
         """Open the store.
 
         Args:
             url: URL of the database.
-            stage: Where the coordinator plays.
+            context: What the experiment gives to the coordinator.
             known: The facts that the world's directory holds already.
 
         Returns:
@@ -49,13 +51,13 @@ class PostgresStore:
             UsageError: The URL is not well formed.
             HarnessError: The database cannot be reached.
         """
-        link = stage.lasting.get(PostgresLink, url, lambda: PostgresLink(url))
+        link = context.shared.get(PostgresLink, url, lambda: PostgresLink(url))
         await link.begin()
         for facts in known.kinds():
             if facts:
                 await link.load(*rows(facts))
-        say_elsewhere(stage.world_dir, str(link))
-        return cls(link, stage.world_dir)
+        say_elsewhere(context.world_dir, str(link))
+        return cls(link, context.world_dir)
 
     async def add(self, facts: Sequence[Fact]) -> None:
         """Commit facts of one kind.

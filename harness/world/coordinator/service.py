@@ -60,7 +60,7 @@ class Coordinator:
     def __init__(self, database: str = "") -> None:
         self._database = database
         self._streams: list[CommandStream] = []
-        self._stage: ServiceContext
+        self._context: ServiceContext
         self._store: FactStore
         self._books: CoordinatorState
         self._closed = False
@@ -70,24 +70,24 @@ class Coordinator:
         """Make a coordinator on the database that `DATABASE_VARIABLE` names, else on SQLite."""
         return cls(os.environ.get(DATABASE_VARIABLE, ""))
 
-    async def open(self, stage: ServiceContext, routes: web.UrlDispatcher) -> None:
+    async def open(self, context: ServiceContext, routes: web.UrlDispatcher) -> None:
         """Open the facts, offer the commands that are not known yet, and add the routes.
 
         Args:
-            stage: Where to play.
+            context: What the experiment gives it.
             routes: Where the routes go.
 
         Raises:
             UsageError: A command has the id of another one, or there is no such database.
             HarnessError: The database cannot be opened, or the facts are not in the directory.
         """
-        exists = (stage.world_dir / FILE_NAME).exists()
-        known = read_facts(stage.world_dir) if exists else CoordinatorFacts()
-        self._stage = stage
+        exists = (context.world_dir / FILE_NAME).exists()
+        known = read_facts(context.world_dir) if exists else CoordinatorFacts()
+        self._context = context
         self._books = CoordinatorState(known)
-        self._store = await open_store(self._database, stage, known)
+        self._store = await open_store(self._database, context, known)
         try:
-            await self._enter_commands(stage.workload.commands)
+            await self._enter_commands(context.workload.commands)
         except BaseException:
             await self._store.close()
             raise
@@ -110,7 +110,7 @@ class Coordinator:
         Raises:
             UsageError: Another command has this id.
         """
-        async with self._stage.writing:
+        async with self._context.writing:
             if not await self._enter_commands((command,)):
                 return
             streams = [stream for stream in self._streams if stream.connected]
@@ -129,7 +129,7 @@ class Coordinator:
 
     async def close(self) -> None:
         """End every stream and close the facts."""
-        async with self._stage.writing:
+        async with self._context.writing:
             self._closed = True
             for stream in self._streams:
                 stream.end()
@@ -142,7 +142,7 @@ class Coordinator:
             fields.text(key) for key in ("instance_id", "name", "node_id")
         )
         inventory = fields.object("inventory")
-        async with self._stage.writing:
+        async with self._context.writing:
             self._require_open()
             books = self._books
             session_id = f"session-{len(books.sessions) + 1}"
@@ -154,7 +154,7 @@ class Coordinator:
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
         last_number = _last_event_id(request)
-        async with self._stage.writing:
+        async with self._context.writing:
             self._require_open()
             session_id = self._known_session(request.match_info["session_id"])
             stream = CommandStream(request, session_id)
@@ -170,7 +170,7 @@ class Coordinator:
     async def _ack(self, request: web.Request) -> web.Response:
         fields = await read_fields(request)
         session_id = fields.text("session_id")
-        async with self._stage.writing:
+        async with self._context.writing:
             self._require_open()
             self._known_session(session_id)
             command_id = self._known_command(request.match_info["command_id"])
@@ -185,7 +185,7 @@ class Coordinator:
     async def _refusal(self, request: web.Request) -> web.Response:
         fields = await read_fields(request)
         session_id, reason = fields.text("session_id"), fields.text("reason")
-        async with self._stage.writing:
+        async with self._context.writing:
             self._require_open()
             self._known_session(session_id)
             command_id = self._known_command(request.match_info["command_id"])
@@ -217,7 +217,7 @@ class Coordinator:
             for key in ("session_id", "event_id", "command_id", "attempt_id", "kind")
         )
         body = fields.object("body")
-        async with self._stage.writing:
+        async with self._context.writing:
             self._require_open()
             self._known_session(session_id)
             self._known_command(command_id)
@@ -227,7 +227,7 @@ class Coordinator:
             )
             await self._keep((receipt,))
             if receipt.outcome == "accepted" and kind in ENDING_KINDS:
-                self._stage.ledger.record("command_end", command_id, event_id)
+                self._context.ledger.record("command_end", command_id, event_id)
             nth = books.count("event", command_id)
         self._lose("event", command_id, nth)
         match receipt.outcome:
@@ -242,7 +242,7 @@ class Coordinator:
         fields = await read_fields(request)
         session_id, command_id = fields.text("session_id"), fields.text("command_id")
         progress = fields.object("progress")
-        async with self._stage.writing:
+        async with self._context.writing:
             self._require_open()
             self._known_session(session_id)
             self._known_command(command_id)
@@ -287,7 +287,7 @@ class Coordinator:
     async def _send(self, streams: Sequence[CommandStream], command_ids: Sequence[str]) -> None:
         """Commit that commands are delivered on streams, and put them there."""
         books = self._books
-        twice = self._stage.workload.twice
+        twice = self._context.workload.twice
         pairs = [
             (stream, command_id)
             for stream in streams
@@ -314,7 +314,7 @@ class Coordinator:
         return command_id
 
     def _lose(self, exchange: Exchange, key: str, nth: int) -> None:
-        if ReplyLost(exchange, key, nth) in self._stage.workload.lost:
+        if ReplyLost(exchange, key, nth) in self._context.workload.lost:
             raise ConnectionCut
 
 

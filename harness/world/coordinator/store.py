@@ -34,13 +34,13 @@ class FactStore(Protocol):
         """Leave the facts in the world's directory, and close."""
 
 
-async def open_store(database: str, stage: ServiceContext, known: CoordinatorFacts) -> FactStore:
+async def open_store(database: str, context: ServiceContext, known: CoordinatorFacts) -> FactStore:
     """Open the store that a URL names.
 
     Args:
         database: ``""`` or ``"sqlite:"`` for a file in the world's directory, or the URL of a
             PostgreSQL database, ``postgresql://...``.
-        stage: Where the coordinator plays.
+        context: What the experiment gives to the coordinator.
         known: The facts that the world's directory holds already.
 
     Returns:
@@ -59,7 +59,7 @@ async def open_store(database: str, stage: ServiceContext, known: CoordinatorFac
                 f"coordinator database {database!r}: the SQLite file is always in the world's"
                 " directory; say 'sqlite:' alone"
             )
-        return await SqliteStore.open(stage.world_dir)
+        return await SqliteStore.open(context.world_dir)
     try:
         from harness.world.coordinator.postgres_store import PostgresStore  # noqa: PLC0415 - only when chosen
     except ImportError as error:
@@ -67,4 +67,4 @@ async def open_store(database: str, stage: ServiceContext, known: CoordinatorFac
             f"the coordinator's database is PostgreSQL, and psycopg cannot be loaded ({error});"
             " pip install crash-harness[postgres]"
         ) from None
-    return await PostgresStore.open(database, stage, known)
+    return await PostgresStore.open(database, context, known)

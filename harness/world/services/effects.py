@@ -27,17 +27,17 @@ class EffectsService:
 
     def __init__(self) -> None:
         self._known: set[tuple[str, str]] = set()
-        self._stage: ServiceContext
+        self._context: ServiceContext
 
-    async def open(self, stage: ServiceContext, routes: web.UrlDispatcher) -> None:
+    async def open(self, context: ServiceContext, routes: web.UrlDispatcher) -> None:
         """Learn what has happened, and add the route.
 
         Args:
-            stage: Where to play.
+            context: What the experiment gives it.
             routes: Where the route goes.
         """
-        self._stage = stage
-        self._known = {(effect.kind, effect.key) for effect in stage.ledger.effects()}
+        self._context = context
+        self._known = {(effect.kind, effect.key) for effect in context.ledger.effects()}
         routes.add_post("/effects", self._apply)
 
     async def offer(self, command: Command) -> None:
@@ -49,9 +49,9 @@ class EffectsService:
     async def _apply(self, request: web.Request) -> web.Response:
         fields = await read_fields(request)
         kind, key, token = (fields.text(name) for name in ("kind", "key", "token"))
-        async with self._stage.writing:
+        async with self._context.writing:
             repeated = (kind, key) in self._known
-            self._stage.ledger.record(f"{kind}{REPEAT}" if repeated else kind, key, token)
+            self._context.ledger.record(f"{kind}{REPEAT}" if repeated else kind, key, token)
             self._known.add((kind, key))
         text = canonical({"repeated": repeated})
         return web.json_response(text=text, status=200 if repeated else 201)

@@ -35,18 +35,18 @@ class LoggedService(ABC):
     def add_routes(self, routes: web.UrlDispatcher) -> None:
         """Add the service's routes."""
 
-    async def open(self, stage: ServiceContext, routes: web.UrlDispatcher) -> None:
+    async def open(self, context: ServiceContext, routes: web.UrlDispatcher) -> None:
         """Open the log, go on from what is in it, and add the routes.
 
         Args:
-            stage: Where to play.
+            context: What the experiment gives it.
             routes: Where the routes go.
 
         Raises:
             HarnessError: The log cannot be read.
         """
-        await self.log.open(stage)
-        self.ledger = stage.ledger
+        await self.log.open(context)
+        self.ledger = context.ledger
         self.add_routes(routes)
 
     async def offer(self, command: Command) -> None:  # noqa: B027 - the same for each of them

@@ -128,25 +128,25 @@ class RequestLog:
         self._size = 0
         self._counts: dict[tuple[str, str], int] = {}
         self._closed = False
-        self._stage: ServiceContext
+        self._context: ServiceContext
         self._connection: aiosqlite.Connection
 
-    async def open(self, stage: ServiceContext) -> None:
+    async def open(self, context: ServiceContext) -> None:
         """Open the log, and go on from what is in it.
 
         Args:
-            stage: Where the service plays.
+            context: What the experiment gives to the service.
         """
-        path = stage.world_dir / self._file_name
+        path = context.world_dir / self._file_name
         known = read_requests(path) if path.exists() else ()
-        self._stage = stage
+        self._context = context
         self._connection = await open_for_writing(path, _TABLES)
         for logged in known:
             self._remember(logged)
 
     async def close(self) -> None:
         """Close the log; requests that still come are cut."""
-        async with self._stage.writing:
+        async with self._context.writing:
             self._closed = True
             await self._connection.close()
 
@@ -167,7 +167,7 @@ class RequestLog:
             Refused: A fault refuses the request before the service acts.
             ConnectionCut: A fault loses the reply, or the service is closed.
         """
-        async with self._stage.writing:
+        async with self._context.writing:
             if self._closed:
                 raise ConnectionCut
             nth = self._counts.get((request, key), 0) + 1

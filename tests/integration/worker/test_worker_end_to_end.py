@@ -112,7 +112,7 @@ def root() -> Iterator[Path]:
 def endpoint(world: World, root: Path) -> Iterator[str]:
     """Give the endpoint of a coordinator with the workload."""
     yield world.open(root / "world", (Coordinator,), WORKLOAD)
-    world.close_stage()
+    world.close_services()
 
 
 def live(root: Path, endpoint: str, hook: Hook) -> None:
@@ -226,4 +226,4 @@ def test_the_worker_speaks_tcp_too(world: World, root: Path) -> None:
         live(root, endpoint, ignore)
         check(root, ASKED)
     finally:
-        world.close_stage()
+        world.close_services()

@@ -1,4 +1,4 @@
-"""One world process for all tests here, and a stage of it for each, on each database.
+"""One world process for all tests here, with services opened for each, on each database.
 
 A test that asks for ``database``, or for a fixture that does, runs once on SQLite and once on
 PostgreSQL; ``parametrize("database", ["sqlite"], indirect=True)`` keeps it to one.
@@ -28,7 +28,7 @@ from harness.world.coordinator.service import Coordinator
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from worker_side import FactsNow, OpenServices, OpenStage
+    from worker_side import FactsNow, OpenServices, OpenWorld
 
     from harness.world.coordinator.facts import CoordinatorFacts
     from harness.world.messages import Transport
@@ -92,9 +92,9 @@ def world_dir() -> Iterator[Path]:
 
 
 @pytest.fixture
-def open_stage(
+def open_world(
     world: World, world_dir: Path, coordinator: Callable[[], Coordinator]
-) -> Iterator[OpenStage]:
+) -> Iterator[OpenWorld]:
     """Give a function that opens a coordinator; it is closed after the test, if still open."""
 
     def opened(workload: Workload | None = None, transport: Transport = "unix") -> str:
@@ -105,7 +105,7 @@ def open_stage(
 
     yield opened
     with suppress(HarnessError):
-        world.close_stage()
+        world.close_services()
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def open_services(world: World, world_dir: Path) -> Iterator[OpenServices]:
 
     yield opened
     with suppress(HarnessError):
-        world.close_stage()
+        world.close_services()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from harness.world.coordinator.facts import read_facts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from worker_side import FactsNow, OpenStage
+    from worker_side import FactsNow, OpenWorld
 
     from harness.world.client import World
 
@@ -23,7 +23,7 @@ COMMANDS = (Command("c1", {"n": 1}), Command("c2", {"n": 2}))
 
 
 def test_a_refused_command_stays_open_and_is_listed(
-    world: World, open_stage: OpenStage, world_dir: Path, facts_now: FactsNow
+    world: World, open_world: OpenWorld, world_dir: Path, facts_now: FactsNow
 ) -> None:
     """AMB-20, SES-06: kept as a fact each time; what is acknowledged is listed no more."""
 
@@ -42,16 +42,18 @@ def test_a_refused_command_stays_open_and_is_listed(
             assert listed.value == {"commands": [{"command_id": "c2", "n": 2}]}
             assert [m.command_id for m in await (await worker.stream(session)).backlog()] == ["c2"]
 
-    endpoint = open_stage(Workload(COMMANDS, Command("fresh")))
+    endpoint = open_world(Workload(COMMANDS, Command("fresh")))
     asyncio.run(run())
     live = facts_now()
-    world.close_stage()
+    world.close_services()
     assert read_facts(world_dir) == live
     assert [(r.command_id, r.reason) for r in live.refusals] == [("c1", "full")] * 2
     assert len(live.deliveries) == 1
 
 
-def test_what_is_not_known_or_has_no_reason_is_refused_in_turn(open_stage: OpenStage) -> None:
+def test_what_is_not_known_or_has_no_reason_is_refused_in_turn(
+    open_world: OpenWorld,
+) -> None:
     """SES-04: by kind, and without a fact."""
 
     async def run() -> None:
@@ -65,11 +67,11 @@ def test_what_is_not_known_or_has_no_reason_is_refused_in_turn(open_stage: OpenS
                 assert (await worker.post(path, body)).error_kind == kind
             assert (await worker.get("/sessions/nobody/waiting")).error_kind == "not_found"
 
-    endpoint = open_stage(Workload(COMMANDS, Command("fresh")))
+    endpoint = open_world(Workload(COMMANDS, Command("fresh")))
     asyncio.run(run())
 
 
-def test_the_reply_to_a_refusal_can_be_lost(open_stage: OpenStage, facts_now: FactsNow) -> None:
+def test_the_reply_to_a_refusal_can_be_lost(open_world: OpenWorld, facts_now: FactsNow) -> None:
     """F-NET-POST: the fact is there, the connection is cut."""
 
     async def run() -> None:
@@ -80,12 +82,12 @@ def test_the_reply_to_a_refusal_can_be_lost(open_stage: OpenStage, facts_now: Fa
                 await worker.post("/commands/c1/refusal", body)
 
     lost = (ReplyLost("refusal", "c1"),)
-    endpoint = open_stage(Workload(COMMANDS, Command("fresh"), lost=lost))
+    endpoint = open_world(Workload(COMMANDS, Command("fresh"), lost=lost))
     asyncio.run(run())
     assert len(facts_now().refusals) == 1
 
 
-def test_how_often_a_worker_has_registered_can_be_asked(open_stage: OpenStage) -> None:
+def test_how_often_a_worker_has_registered_can_be_asked(open_world: OpenWorld) -> None:
     """IDN-02: whether a worker is new is known outside of it."""
 
     async def run() -> None:
@@ -96,5 +98,5 @@ def test_how_often_a_worker_has_registered_can_be_asked(open_stage: OpenStage) -
                 await worker.register()
             assert (await worker.get("/instances/stranger")).value == {"sessions": 0}
 
-    endpoint = open_stage(Workload(commands=COMMANDS, fresh=Command("f")))
+    endpoint = open_world(Workload(commands=COMMANDS, fresh=Command("f")))
     asyncio.run(run())

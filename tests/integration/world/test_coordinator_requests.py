@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from worker_side import FactsNow, OpenStage
+    from worker_side import FactsNow, OpenWorld
 
     from harness.model.canonical_json import JsonObject
     from harness.model.workload import Exchange
@@ -32,7 +32,7 @@ FRESH = Command("fresh")
 
 
 def test_every_fact_is_there_in_its_order(
-    world: World, open_stage: OpenStage, world_dir: Path, facts_now: FactsNow
+    world: World, open_world: OpenWorld, world_dir: Path, facts_now: FactsNow
 ) -> None:
     """Facts are committed before the reply, and can be read while the coordinator is open."""
 
@@ -53,10 +53,10 @@ def test_every_fact_is_there_in_its_order(
                 ]
             }
 
-    endpoint = open_stage(Workload(COMMANDS, FRESH))
+    endpoint = open_world(Workload(COMMANDS, FRESH))
     asyncio.run(run())
     live = facts_now()
-    world.close_stage()
+    world.close_services()
     assert read_facts(world_dir) == live
     assert [c.command_id for c in live.commands] == ["c1", "c2"]
     assert [(s.instance_id, s.inventory) for s in live.sessions] == [("worker-a", {"compute": 1})]
@@ -76,7 +76,7 @@ def test_every_fact_is_there_in_its_order(
 
 
 def test_an_event_is_accepted_once(
-    open_stage: OpenStage, world_dir: Path, facts_now: FactsNow
+    open_world: OpenWorld, world_dir: Path, facts_now: FactsNow
 ) -> None:
     """A repeat from any session is 200, other content under the id is 409; one effect is left."""
 
@@ -88,7 +88,7 @@ def test_an_event_is_accepted_once(
             reply = await worker.event(second, "e1", "c1", "succeeded")
             assert (reply.status, reply.error_kind) == (409, "conflict")
 
-    endpoint = open_stage()
+    endpoint = open_world()
     asyncio.run(run())
     facts = facts_now()
     assert [(e.event_id, e.kind, e.session_id) for e in facts.events] == [
@@ -98,7 +98,7 @@ def test_an_event_is_accepted_once(
     assert EffectLedger(world_dir).effects() == (Effect("command_end", "c1", "e1"),)
 
 
-def test_two_ends_of_one_command_are_two_effects(open_stage: OpenStage, world_dir: Path) -> None:
+def test_two_ends_of_one_command_are_two_effects(open_world: OpenWorld, world_dir: Path) -> None:
     """Each accepted event that ends a command is in the ledger, so a second end is seen."""
 
     async def run() -> None:
@@ -107,7 +107,7 @@ def test_two_ends_of_one_command_are_two_effects(open_stage: OpenStage, world_di
             for number, kind in enumerate(("succeeded", "failed", "cancelled", "unknown")):
                 await worker.event(session, f"e{number}", "c1", kind)
 
-    endpoint = open_stage()
+    endpoint = open_world()
     asyncio.run(run())
     effects = EffectLedger(world_dir).effects()
     assert effects == tuple(Effect("command_end", "c1", f"e{n}") for n in range(4))
@@ -142,7 +142,7 @@ async def _heartbeat(worker: WorkerSide, session: str) -> Reply:
 def test_a_lost_reply_is_a_fact_and_a_disconnect(
     *,
     world: World,
-    open_stage: OpenStage,
+    open_world: OpenWorld,
     facts_now: FactsNow,
     exchange: Exchange,
     key: str,
@@ -168,13 +168,13 @@ def test_a_lost_reply_is_a_fact_and_a_disconnect(
             assert not any(done.values())
             assert (await send(worker, session)).status == repeat_status
 
-    endpoint = open_stage(Workload(COMMANDS, FRESH, lost=(ReplyLost(exchange, key),)), transport)
+    endpoint = open_world(Workload(COMMANDS, FRESH, lost=(ReplyLost(exchange, key),)), transport)
     asyncio.run(run())
-    world.close_stage()
+    world.close_services()
 
 
 def test_the_nth_reply_is_lost_over_the_whole_experiment(
-    world: World, open_stage: OpenStage
+    world: World, open_world: OpenWorld
 ) -> None:
     """Requests are counted from the beginning, also when a directory is opened again."""
     workload = Workload(COMMANDS, FRESH, lost=(ReplyLost("ack", "c1", nth=3),))
@@ -185,10 +185,10 @@ def test_the_nth_reply_is_lost_over_the_whole_experiment(
             for _ in range(count):
                 assert (await worker.ack(session, "c1")).status == 204
 
-    endpoint = open_stage(workload)
+    endpoint = open_world(workload)
     asyncio.run(acks(2))
-    world.close_stage()
-    endpoint = open_stage(workload)
+    world.close_services()
+    endpoint = open_world(workload)
     with pytest.raises(aiohttp.ClientConnectionError):
         asyncio.run(acks(1))
     asyncio.run(acks(1))
@@ -241,7 +241,13 @@ HEARTBEAT: JsonObject = {"session_id": "session-1", "command_id": "c1", "progres
     ],
 )
 def test_a_malformed_request_is_invalid(
-    *, world: World, open_stage: OpenStage, world_dir: Path, path: str, body: bytes, said: str
+    *,
+    world: World,
+    open_world: OpenWorld,
+    world_dir: Path,
+    path: str,
+    body: bytes,
+    said: str,
 ) -> None:
     """What is not well formed is 400 with the field's name, leaves no fact, and is no bug."""
 
@@ -253,15 +259,15 @@ def test_a_malformed_request_is_invalid(
             assert said in reply.error_message
             assert "Traceback" not in reply.error_message
 
-    endpoint = open_stage()
+    endpoint = open_world()
     asyncio.run(run())
-    world.close_stage()
+    world.close_services()
     facts = read_facts(world_dir)
     assert len(facts.sessions) == 1
     assert (facts.acks, facts.receipts, facts.heartbeats) == ((), (), ())
 
 
-def test_unknown_names_are_not_found(world: World, open_stage: OpenStage, world_dir: Path) -> None:
+def test_unknown_names_are_not_found(world: World, open_world: OpenWorld, world_dir: Path) -> None:
     """A session, a command or a request that does not exist is 404 and leaves no fact."""
 
     async def run() -> None:
@@ -280,15 +286,15 @@ def test_unknown_names_are_not_found(world: World, open_stage: OpenStage, world_
             ]
             assert {(r.status, r.error_kind) for r in replies} == {(404, "not_found")}
 
-    endpoint = open_stage()
+    endpoint = open_world()
     asyncio.run(run())
-    world.close_stage()
+    world.close_services()
     facts = read_facts(world_dir)
     assert (facts.acks, facts.receipts, facts.heartbeats) == ((), (), ())
 
 
 @pytest.mark.parametrize("last", ["x", "-1", "1.5", "9" * 19])
-def test_a_last_event_id_that_is_no_number_is_invalid(open_stage: OpenStage, last: str) -> None:
+def test_a_last_event_id_that_is_no_number_is_invalid(open_world: OpenWorld, last: str) -> None:
     """Last-Event-ID is the number of a delivery or the request is refused."""
 
     async def run() -> None:
@@ -298,16 +304,16 @@ def test_a_last_event_id_that_is_no_number_is_invalid(open_stage: OpenStage, las
             assert (reply.status, reply.error_kind) == (400, "invalid")
             assert "Last-Event-ID" in reply.error_message
 
-    endpoint = open_stage()
+    endpoint = open_world()
     asyncio.run(run())
 
 
 @pytest.mark.parametrize("gone", [True, False])
 def test_half_a_request_is_no_bug_and_holds_nothing_up(
-    world: World, open_stage: OpenStage, world_dir: Path, gone: bool
+    world: World, open_world: OpenWorld, world_dir: Path, gone: bool
 ) -> None:
-    """A worker killed or stopped inside a request leaves no fact, and the stage closes."""
-    endpoint = open_stage()
+    """A worker killed or stopped inside a request leaves no fact, and the services close."""
+    endpoint = open_world()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.settimeout(5.0)
         client.connect(endpoint.removeprefix("unix:"))
@@ -315,5 +321,5 @@ def test_half_a_request_is_no_bug_and_holds_nothing_up(
         if gone:
             client.close()
         world.snapshot(world_dir.with_name("copy"))
-        world.close_stage()
+        world.close_services()
     assert read_facts(world_dir).sessions == ()

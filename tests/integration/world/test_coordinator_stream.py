@@ -14,7 +14,7 @@ from harness.world.coordinator.facts import read_facts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from worker_side import OpenStage
+    from worker_side import OpenWorld
 
     from harness.world.client import World
     from harness.world.messages import Transport
@@ -28,10 +28,10 @@ def _numbered(messages: list[Message]) -> list[tuple[int, object]]:
 
 @pytest.mark.parametrize("transport", ["unix", "tcp"])
 def test_backlog_then_caught_up_then_live(
-    world: World, open_stage: OpenStage, world_dir: Path, transport: Transport
+    world: World, open_world: OpenWorld, world_dir: Path, transport: Transport
 ) -> None:
     """A stream begins with the unacknowledged commands and caught-up; an offer follows live."""
-    endpoint = open_stage(transport=transport)
+    endpoint = open_world(transport=transport)
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -47,7 +47,7 @@ def test_backlog_then_caught_up_then_live(
             assert (message.number, message.command_id) == (3, "fresh")
 
     asyncio.run(run())
-    world.close_stage()
+    world.close_services()
     deliveries = read_facts(world_dir).deliveries
     assert [(d.number, d.command_id, d.session_id) for d in deliveries] == [
         (1, "c1", "session-1"),
@@ -56,7 +56,7 @@ def test_backlog_then_caught_up_then_live(
     ]
 
 
-def test_only_unacknowledged_commands_come_again(open_stage: OpenStage) -> None:
+def test_only_unacknowledged_commands_come_again(open_world: OpenWorld) -> None:
     """After a reconnect the backlog holds what is not acknowledged, under new numbers."""
 
     async def run() -> None:
@@ -70,11 +70,13 @@ def test_only_unacknowledged_commands_come_again(open_stage: OpenStage) -> None:
             stream = await worker.stream(session)
             assert _numbered(await stream.backlog()) == [(3, "c2")]
 
-    endpoint = open_stage()
+    endpoint = open_world()
     asyncio.run(run())
 
 
-def test_last_event_id_brings_back_what_was_acknowledged_after_it(open_stage: OpenStage) -> None:
+def test_last_event_id_brings_back_what_was_acknowledged_after_it(
+    open_world: OpenWorld,
+) -> None:
     """With Last-Event-ID n the backlog also holds acknowledged commands delivered after n."""
 
     async def run() -> None:
@@ -90,11 +92,11 @@ def test_last_event_id_brings_back_what_was_acknowledged_after_it(open_stage: Op
             after_0 = await (await worker.stream(session, last=0)).backlog()
             assert _numbered(after_0) == [(4, "c1"), (5, "c2")]
 
-    endpoint = open_stage()
+    endpoint = open_world()
     asyncio.run(run())
 
 
-def test_twice_is_two_deliveries_in_a_row(world: World, open_stage: OpenStage) -> None:
+def test_twice_is_two_deliveries_in_a_row(world: World, open_world: OpenWorld) -> None:
     """A command of `twice` is sent twice in a row on each delivery, each with its own id."""
 
     async def run() -> None:
@@ -106,13 +108,13 @@ def test_twice_is_two_deliveries_in_a_row(world: World, open_stage: OpenStage) -
             live = [await stream.next(), await stream.next()]
             assert _numbered([m for m in live if m]) == [(4, "fresh"), (5, "fresh")]
 
-    endpoint = open_stage(
+    endpoint = open_world(
         Workload((Command("c1"), Command("c2")), FRESH, twice=frozenset({"c1", "fresh"}))
     )
     asyncio.run(run())
 
 
-def test_an_offer_reaches_every_open_stream(world: World, open_stage: OpenStage) -> None:
+def test_an_offer_reaches_every_open_stream(world: World, open_world: OpenWorld) -> None:
     """A command is sent on each stream that is open, in the order in which they were opened."""
 
     async def run() -> None:
@@ -125,11 +127,11 @@ def test_an_offer_reaches_every_open_stream(world: World, open_stage: OpenStage)
             received = [await stream.next() for stream in streams]
             assert _numbered([m for m in received if m]) == [(1, "fresh"), (2, "fresh")]
 
-    endpoint = open_stage(Workload((), FRESH))
+    endpoint = open_world(Workload((), FRESH))
     asyncio.run(run())
 
 
-def test_a_known_command_is_not_offered_again(world: World, open_stage: OpenStage) -> None:
+def test_a_known_command_is_not_offered_again(world: World, open_world: OpenWorld) -> None:
     """Offering a known command changes nothing, so recovery from a copy may offer it again."""
 
     async def run() -> None:
@@ -142,20 +144,20 @@ def test_a_known_command_is_not_offered_again(world: World, open_stage: OpenStag
             assert message is not None
             assert message.command_id == "fresh"
 
-    endpoint = open_stage()
+    endpoint = open_world()
     asyncio.run(run())
 
 
-def test_closing_ends_open_streams_at_once(world: World, open_stage: OpenStage) -> None:
-    """An open stream does not hold up the closing of the stage, and ends without an error."""
+def test_closing_ends_open_streams_at_once(world: World, open_world: OpenWorld) -> None:
+    """An open stream does not hold up the closing, and ends without an error."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
             stream = await worker.stream(await worker.register())
             await stream.backlog()
             async with asyncio.timeout(DEADLINE_S):
-                await asyncio.to_thread(world.close_stage)
+                await asyncio.to_thread(world.close_services)
             assert await stream.next() is None
 
-    endpoint = open_stage()
+    endpoint = open_world()
     asyncio.run(run())

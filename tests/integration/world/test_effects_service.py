@@ -21,13 +21,13 @@ WORKLOAD = Workload((), fresh=Command("fresh"))
 
 
 def test_an_effect_happens_once_per_key_and_every_request_is_kept(tmp_path: Path) -> None:
-    """PLN-30, INV-3: repeated in one stage and in the next; the ledger tells both."""
+    """PLN-30, INV-3: a repetition is kept, after a new opening too; the ledger tells both."""
     with World.start() as world:
         for _ in range(2):
             endpoint = world.open(tmp_path / "w", (EffectsService,), WORKLOAD)
             for key in ("r/a", "r/b"):
                 asyncio.run(HttpEffects(endpoint).apply("step", key, "t"))
-            world.close_stage()
+            world.close_services()
     assert EffectLedger(tmp_path / "w").effects() == (
         Effect("step", "r/a", "t"),
         Effect("step", "r/b", "t"),
@@ -42,7 +42,7 @@ def test_a_refusal_has_its_kind_and_a_silence_has_none(tmp_path: Path) -> None:
         endpoint = world.open(tmp_path / "w", (EffectsService,), WORKLOAD)
         with pytest.raises(DeliveryError) as refusal:
             asyncio.run(HttpEffects(endpoint).apply("step", "", "t"))
-        world.close_stage()
+        world.close_services()
         with pytest.raises(DeliveryError) as silence:
             asyncio.run(HttpEffects(endpoint).apply("step", "r/a", "t"))
     assert kind_of(refusal.value) is Kind.INVALID

@@ -229,7 +229,7 @@ def test_a_client_that_does_not_read_holds_nothing_up(
             assert client.recv(5) == b"HTTP/"
         dead.close()
         world.snapshot(world_dir.with_name("copy"))
-        world.close_stage()
+        world.close_services()
     assert len(read_file_requests(world_dir)) == 2
 
 
@@ -251,11 +251,11 @@ def test_the_count_goes_on_in_a_copy(
     copy = world_dir.with_name("copy")
     world.snapshot(copy)
     asyncio.run(run("unix:" + str(world_dir / "w.sock"), [OLD[:3]]))
-    world.close_stage()
+    world.close_services()
     assert [r.nth for r in read_file_requests(world_dir)] == [1, 2]
     assert [r.nth for r in read_file_requests(copy)] == [1]
     asyncio.run(run(open_services(server), [NEW[:2], NEW]))
-    world.close_stage()
+    world.close_services()
     asyncio.run(run(open_services(server, at=copy), [OLD[:3], NEW[:2], NEW]))
 
 

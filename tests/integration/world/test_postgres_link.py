@@ -29,12 +29,12 @@ DEADLINE_S = 30.0
 
 
 async def _open(database: str, world_dir: Path) -> None:
-    stage = ServiceContext(world_dir, Workload((), Command("f")), EffectLedger(world_dir))
+    context = ServiceContext(world_dir, Workload((), Command("f")), EffectLedger(world_dir))
     try:
-        store = await open_store(database, stage, CoordinatorFacts())
+        store = await open_store(database, context, CoordinatorFacts())
         await store.close()
     finally:
-        await stage.lasting.close()
+        await context.shared.close()
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from worker_side import OpenStage
+    from worker_side import OpenWorld
 
 COMMANDS = (Command("c1", {"n": 1}), Command("c2", {"wert": "ä"}))
 WORKLOAD = Workload(COMMANDS, Command("fresh"))
@@ -54,7 +54,7 @@ def other_world(postgres_url: str) -> Iterator[World]:
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 def test_a_fact_is_committed_when_its_reply_is_there(
-    open_stage: OpenStage, world_dir: Path, postgres_url: str
+    open_world: OpenWorld, world_dir: Path, postgres_url: str
 ) -> None:
     """Another connection sees the commands and a registration in the seed's tables."""
 
@@ -67,7 +67,7 @@ def test_a_fact_is_committed_when_its_reply_is_there(
                 ("session-1",)
             ]
 
-    endpoint = open_stage()
+    endpoint = open_world()
     schema = elsewhere(world_dir / FILE_NAME).split("schema '")[1].split("'")[0]
     asyncio.run(run())
 
@@ -98,12 +98,12 @@ def test_facts_move_between_databases(
 
     asyncio.run(before(world.open(world_dir, (partial(Coordinator, urls[0]),), WORKLOAD)))
     world.snapshot(copy)
-    world.close_stage()
+    world.close_services()
     known = read_facts(world_dir)
     assert read_facts(copy) == known
     for directory in (world_dir, copy):
         asyncio.run(after(world.open(directory, (partial(Coordinator, urls[1]),), WORKLOAD)))
-        world.close_stage()
+        world.close_services()
         facts = read_facts(directory)
         assert facts.commands == known.commands
         assert facts.receipts[:1] == known.receipts
@@ -113,16 +113,16 @@ def test_facts_move_between_databases(
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
-def test_an_open_directory_says_where_its_facts_are(open_stage: OpenStage, world_dir: Path) -> None:
+def test_an_open_directory_says_where_its_facts_are(open_world: OpenWorld, world_dir: Path) -> None:
     """While they are on the server, reading the directory is a clear error and no empty history."""
-    open_stage()
+    open_world()
     with pytest.raises(HarnessError, match=r"are in schema 'crash_harness_\d+' of PostgreSQL"):
         read_facts(world_dir)
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 def test_two_worlds_do_not_meet(
-    open_stage: OpenStage, other_world: World, world_dir: Path, postgres_url: str
+    open_world: OpenWorld, other_world: World, world_dir: Path, postgres_url: str
 ) -> None:
     """Each world has a schema of its own, which it empties for a new experiment and drops at last.
 
@@ -135,13 +135,13 @@ def test_two_worlds_do_not_meet(
                 assert await worker.register() == f"session-{number + 1}"
 
     make = partial(Coordinator, postgres_url)
-    asyncio.run(register(open_stage(), 1))
+    asyncio.run(register(open_world(), 1))
     ours = _schemas(postgres_url)
     for number in (1, 2):
         directory = world_dir.with_name(f"other-{number}")
         asyncio.run(register(other_world.open(directory, (make,), WORKLOAD), 2))
         assert len(_schemas(postgres_url) - ours) == 1
-        other_world.close_stage()
+        other_world.close_services()
         assert len(read_facts(directory).sessions) == 2
     other_world.stop()
     assert _schemas(postgres_url) == ours
@@ -149,10 +149,10 @@ def test_two_worlds_do_not_meet(
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 def test_what_a_killed_world_left_is_dropped_by_the_next(
-    open_stage: OpenStage, other_world: World, world_dir: Path, postgres_url: str
+    open_world: OpenWorld, other_world: World, world_dir: Path, postgres_url: str
 ) -> None:
     """Its schema goes and that of a living world stays; its directory does not look like new."""
-    open_stage()
+    open_world()
     living = _schemas(postgres_url)
     directory = world_dir.with_name("other")
     make = partial(Coordinator, postgres_url)
@@ -161,13 +161,13 @@ def test_what_a_killed_world_left_is_dropped_by_the_next(
     (left,) = _schemas(postgres_url) - living
     os.kill(killed.pid, signal.SIGKILL)
     with pytest.raises(HarnessError, match="exit code -9"):
-        killed.close_stage()
+        killed.close_services()
     other_world.open(world_dir.with_name("next"), (make,), WORKLOAD)
     try:
         assert living < _schemas(postgres_url)
         assert left not in _schemas(postgres_url)
     finally:
-        other_world.close_stage()
+        other_world.close_services()
     with pytest.raises(HarnessError, match="are in schema"):
         other_world.open(directory, (make,), WORKLOAD)
 
@@ -191,9 +191,9 @@ def test_a_lost_connection_is_a_fault_of_the_world_and_made_anew(
     )
     asyncio.run(run())
     with pytest.raises(HarnessError, match="PostgreSQL database 'postgres' at"):
-        other_world.close_stage()
+        other_world.close_services()
     other_world.open(world_dir.with_name("next"), (make,), WORKLOAD)
-    other_world.close_stage()
+    other_world.close_services()
 
 
 def test_the_default_needs_no_psycopg() -> None:

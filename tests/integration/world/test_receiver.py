@@ -175,12 +175,12 @@ def test_keys_are_known_in_a_copy(
     asyncio.run(before())
     copy = world_dir.with_name("copy")
     world.snapshot(copy)
-    world.close_stage()
+    world.close_services()
     assert read_notifications(copy) == read_notifications(world_dir)
     for directory in (copy, world_dir):
         endpoint = open_services(service, at=directory)
         asyncio.run(after())
-        world.close_stage()
+        world.close_services()
         effects = [(e.key, e.token) for e in EffectLedger(directory).effects()]
         assert effects == [("k1", "1"), ("k2", "2")]
 

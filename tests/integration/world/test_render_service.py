@@ -316,13 +316,13 @@ def test_jobs_go_on_in_a_copy(world: World, open_services: OpenServices, world_d
     live = read_render_jobs(world_dir)
     copy = world_dir.with_name("copy")
     world.snapshot(copy)
-    world.close_stage()
+    world.close_services()
     assert read_render_jobs(world_dir) == read_render_jobs(copy) == live
     assert [(j.lookups, j.polls) for j in live] == [(1, 1)]
     for directory in (copy, world_dir):
         endpoint = open_services(service, at=directory)
         asyncio.run(after())
-        world.close_stage()
+        world.close_services()
         assert [e.token for e in EffectLedger(directory).effects()] == ["job-1", "job-2"]
 
 

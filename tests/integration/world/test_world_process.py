@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from aiohttp import web
-    from worker_side import FactsNow, OpenStage
+    from worker_side import FactsNow, OpenWorld
 
     from harness.world.service import ServiceContext
 
@@ -40,9 +40,9 @@ NOTHING = Workload((), Command("fresh"))
 class Faulty:
     """A service with a bug in each of its parts."""
 
-    async def open(self, stage: ServiceContext, routes: web.UrlDispatcher) -> None:
+    async def open(self, context: ServiceContext, routes: web.UrlDispatcher) -> None:
         """Fail with commands."""
-        if stage.workload.commands:
+        if context.workload.commands:
             raise ValueError("no commands, please")
         routes.add_get("/", self._fail)
 
@@ -58,7 +58,7 @@ class Faulty:
 
 
 def test_a_snapshot_is_the_facts_of_its_moment(
-    world: World, open_stage: OpenStage, world_dir: Path, facts_now: FactsNow
+    world: World, open_world: OpenWorld, world_dir: Path, facts_now: FactsNow
 ) -> None:
     """A copy holds the facts and effects up to it, none after it, no socket and no open log."""
     copy = world_dir.with_name("copy")
@@ -73,19 +73,19 @@ def test_a_snapshot_is_the_facts_of_its_moment(
             assert read_facts(copy) == before
             assert len(facts_now().events) == 2
 
-    endpoint = open_stage()
+    endpoint = open_world()
     asyncio.run(run())
     assert EffectLedger(copy).effects() == (Effect("command_end", "c1", "e1"),)
     assert {path.name for path in copy.iterdir()} == {"coordinator.db", "effects.ndjson"}
 
 
 def test_a_snapshot_holds_what_was_sent_before_it(
-    world: World, open_stage: OpenStage, world_dir: Path
+    world: World, open_world: OpenWorld, world_dir: Path
 ) -> None:
     """A request that lies in the socket when the copy is asked for is served first, always."""
     body = json.dumps(registration()).encode()
     head = f"POST /sessions HTTP/1.1\r\nHost: w\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-    endpoint = open_stage()
+    endpoint = open_world()
     for number in range(1, 31):
         copy = world_dir.with_name(f"copy-{number}")
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
@@ -97,7 +97,7 @@ def test_a_snapshot_holds_what_was_sent_before_it(
 
 def test_a_snapshot_can_be_opened_and_goes_on(
     world: World,
-    open_stage: OpenStage,
+    open_world: OpenWorld,
     world_dir: Path,
     coordinator: Callable[[], Coordinator],
 ) -> None:
@@ -119,10 +119,10 @@ def test_a_snapshot_can_be_opened_and_goes_on(
             assert [(m.number, m.command_id) for m in await stream.backlog()] == [(3, "c2")]
             assert (await worker.event(session, "e1", "c1")).status == 200
 
-    endpoint = open_stage()
+    endpoint = open_world()
     asyncio.run(before())
     world.snapshot(copy)
-    world.close_stage()
+    world.close_services()
     endpoint = world.open(copy, (coordinator,), NOTHING)
     asyncio.run(after())
 
@@ -130,7 +130,7 @@ def test_a_snapshot_can_be_opened_and_goes_on(
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("suffixes", [("", "-wal"), ("", "-wal", "-shm")])
 def test_facts_are_read_from_a_plain_copy_of_an_open_database(
-    open_stage: OpenStage, world_dir: Path, suffixes: tuple[str, ...]
+    open_world: OpenWorld, world_dir: Path, suffixes: tuple[str, ...]
 ) -> None:
     """A copy of database and log holds every fact, and reading it creates no file beside it."""
 
@@ -138,7 +138,7 @@ def test_facts_are_read_from_a_plain_copy_of_an_open_database(
         async with WorkerSide(endpoint) as worker:
             await worker.register()
 
-    endpoint = open_stage()
+    endpoint = open_world()
     asyncio.run(run())
     copy = world_dir.with_name("copy")
     copy.mkdir()
@@ -156,7 +156,7 @@ def test_without_a_database_there_are_no_facts(tmp_path: Path) -> None:
 
 
 def test_a_bug_of_the_world_is_told_to_its_owner(world: World, world_dir: Path) -> None:
-    """The worker gets 500 internal without a traceback; closing the stage raises what happened."""
+    """The worker gets 500 internal without a traceback; closing raises what happened."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -167,9 +167,9 @@ def test_a_bug_of_the_world_is_told_to_its_owner(world: World, world_dir: Path) 
     endpoint = world.open(world_dir, (Faulty,), NOTHING)
     asyncio.run(run())
     with pytest.raises(HarnessError, match=r"GET /: ZeroDivisionError: a bug of the world \(test_"):
-        world.close_stage()
-    with pytest.raises(HarnessError, match="no open stage"):
-        world.close_stage()
+        world.close_services()
+    with pytest.raises(HarnessError, match="no open services"):
+        world.close_services()
 
 
 def test_failing_calls_name_the_failure_and_leave_the_world_usable(
@@ -178,9 +178,9 @@ def test_failing_calls_name_the_failure_and_leave_the_world_usable(
     """An error in the world is one line for the owner, and the next call is served."""
     with pytest.raises(HarnessError, match="ValueError: no commands, please"):
         world.open(world_dir, (Coordinator, Faulty), Workload((Command("c"),), Command("f")))
-    with pytest.raises(HarnessError, match="no open stage"):
+    with pytest.raises(HarnessError, match="no open services"):
         world.offer(Command("c"))
-    with pytest.raises(HarnessError, match="no open stage"):
+    with pytest.raises(HarnessError, match="no open services"):
         world.snapshot(world_dir.with_name("copy"))
     assert world.open(world_dir, (Faulty,), NOTHING).startswith("unix:")
     try:
@@ -191,7 +191,7 @@ def test_failing_calls_name_the_failure_and_leave_the_world_usable(
         with pytest.raises(HarnessError, match="FileExistsError"):
             world.snapshot(world_dir)
     finally:
-        world.close_stage()
+        world.close_services()
 
 
 def test_contradicting_commands_are_the_callers_fault(
@@ -206,7 +206,7 @@ def test_contradicting_commands_are_the_callers_fault(
         with pytest.raises(UsageError, match="'c' is known with another body"):
             world.offer(commands[1])
     finally:
-        world.close_stage()
+        world.close_services()
 
 
 def test_what_cannot_be_handed_over_is_said(world: World, world_dir: Path) -> None:
@@ -220,7 +220,7 @@ def test_what_cannot_be_handed_over_is_said(world: World, world_dir: Path) -> No
     with pytest.raises(HarnessError, match="cannot be handed to the world"):
         world.open(world_dir, (make,), NOTHING)
     world.open(world_dir, (lambda: Faulty(),), NOTHING)  # noqa: PLW0108 - a closure is the point
-    world.close_stage()
+    world.close_services()
 
 
 def test_a_path_too_long_for_a_socket_is_a_usage_error(world: World, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_path_too_long_for_a_socket_is_a_usage_error(world: World, tmp_path: P
     with pytest.raises(UsageError, match="107"):
         world.open(deep, (Coordinator,), NOTHING)
     assert world.open(deep, (Coordinator,), NOTHING, "tcp").startswith("http://127.0.0.1:")
-    world.close_stage()
+    world.close_services()
 
 
 def test_a_world_that_does_not_answer_is_ended() -> None:
@@ -239,11 +239,11 @@ def test_a_world_that_does_not_answer_is_ended() -> None:
     watched = os.pidfd_open(world.pid)
     try:
         os.kill(world.pid, signal.SIGSTOP)
-        with pytest.raises(DeadlineError, match="CloseStage"):
-            world.close_stage()
+        with pytest.raises(DeadlineError, match="CloseServices"):
+            world.close_services()
         assert _ended(watched)
         with pytest.raises(HarnessError, match="is stopped"):
-            world.close_stage()
+            world.close_services()
     finally:
         os.close(watched)
         world.stop()
@@ -254,7 +254,7 @@ def test_a_world_that_died_is_an_error() -> None:
     world = World.start()
     os.kill(world.pid, signal.SIGKILL)
     with pytest.raises(HarnessError, match="ended with exit code -9"):
-        world.close_stage()
+        world.close_services()
     world.stop()
 
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 DEADLINE_S = 5.0
 
 
-class OpenStage(Protocol):
-    """What the fixture ``open_stage`` gives."""
+class OpenWorld(Protocol):
+    """What the fixture ``open_world`` gives."""
 
     def __call__(self, workload: Workload | None = None, transport: Transport = "unix") -> str:
         """Open a coordinator in the test's world directory and return its endpoint."""

@@ -29,7 +29,7 @@ def reference_sender(bench: Bench) -> Sender:
 
 
 @dataclass
-class ServiceContext:
+class SenderRun:
     """A sender at work on doubles, with the times of its flushes.
 
     Attributes:
@@ -76,122 +76,122 @@ class ServiceContext:
             self.task.result()
 
 
-async def t1(stage: ServiceContext) -> None:
+async def t1(run: SenderRun) -> None:
     """Always ok: 0, 1, 2, 3 seconds, and nothing on the wire."""
-    await stage.until(3.5)
-    assert stage.flushes == [0, 1, 2, 3]
-    assert stage.bench.control.sent == []
+    await run.until(3.5)
+    assert run.flushes == [0, 1, 2, 3]
+    assert run.bench.control.sent == []
 
 
-async def t2(stage: ServiceContext) -> None:
+async def t2(run: SenderRun) -> None:
     """Always retryable: longer each time, up to 30 s, each one observed, for ever."""
-    stage.bench.store.events.append(saved_event(1))
-    stage.bench.control.faults.plan("send_event", *(network_failure() for _ in range(1000)))
-    await stage.until(152)
-    assert stage.flushes == [0, 1, 3, 7, 15, 31, 61, 91, 121, 151]
-    assert stage.bench.observed.names == ["event delivery deferred"] * 10
-    await stage.until(151 + 30 * 900)
-    assert stage.flushes[-1] == 151 + 30 * 900
-    assert {event.event_id for event in stage.bench.control.sent} == {"event-1"}
+    run.bench.store.events.append(saved_event(1))
+    run.bench.control.faults.plan("send_event", *(network_failure() for _ in range(1000)))
+    await run.until(152)
+    assert run.flushes == [0, 1, 3, 7, 15, 31, 61, 91, 121, 151]
+    assert run.bench.observed.names == ["event delivery deferred"] * 10
+    await run.until(151 + 30 * 900)
+    assert run.flushes[-1] == 151 + 30 * 900
+    assert {event.event_id for event in run.bench.control.sent} == {"event-1"}
 
 
-async def t3(stage: ServiceContext) -> None:
+async def t3(run: SenderRun) -> None:
     """Fail, fail, fail, ok, fail, ok, ok: one success resets the wait."""
-    stage.fail(True, True, True, False, True, False, False)
-    await stage.until(10.5)
-    assert stage.flushes == [0, 1, 3, 7, 8, 9, 10]
+    run.fail(True, True, True, False, True, False, False)
+    await run.until(10.5)
+    assert run.flushes == [0, 1, 3, 7, 8, 9, 10]
 
 
-async def t4(stage: ServiceContext) -> None:
+async def t4(run: SenderRun) -> None:
     """Fail at 0, wakes in the wait: nothing before 1, then one or two flushes at once."""
-    stage.fail(True)
+    run.fail(True)
     for time_s in (0.2, 0.3, 0.4):
-        stage.bench.clock.at(time_s, stage.bench.quiet.event_saved)
-    await stage.until(3.5)
-    assert stage.flushes in ([0, 1, 2, 3], [0, 1, 1, 2, 3])
+        run.bench.clock.at(time_s, run.bench.quiet.event_saved)
+    await run.until(3.5)
+    assert run.flushes in ([0, 1, 2, 3], [0, 1, 1, 2, 3])
 
 
-async def t5_wake(stage: ServiceContext) -> None:
+async def t5_wake(run: SenderRun) -> None:
     """Idle, a hundred wakes at 0.5: one flush at once, and the poll starts anew."""
 
     def wake() -> None:
         for _ in range(100):
-            stage.bench.quiet.event_saved()
+            run.bench.quiet.event_saved()
 
-    stage.bench.clock.at(0.5, wake)
-    await stage.until(2.6)
-    assert stage.flushes == [0, 0.5, 1.5, 2.5]
+    run.bench.clock.at(0.5, wake)
+    await run.until(2.6)
+    assert run.flushes == [0, 0.5, 1.5, 2.5]
 
 
-async def t5_request(stage: ServiceContext) -> None:
+async def t5_request(run: SenderRun) -> None:
     """Idle, a request at 0.5: answered with the result of the flush at 0.5."""
-    await stage.until(0.5)
-    request = asyncio.create_task(stage.sender.flush())
+    await run.until(0.5)
+    request = asyncio.create_task(run.sender.flush())
     await settled()
     assert request.done()
     request.result()
-    await stage.until(2.6)
-    assert stage.flushes == [0, 0.5, 1.5, 2.5]
+    await run.until(2.6)
+    assert run.flushes == [0, 0.5, 1.5, 2.5]
 
 
-async def t6(stage: ServiceContext) -> None:
+async def t6(run: SenderRun) -> None:
     """Five failures, a request at 16: the flush at 31 answers it."""
-    stage.fail(True, True, True, True, True)
-    await stage.until(16)
-    assert stage.flushes == [0, 1, 3, 7, 15]
-    request = asyncio.create_task(stage.sender.flush())
-    await stage.until(30.9)
+    run.fail(True, True, True, True, True)
+    await run.until(16)
+    assert run.flushes == [0, 1, 3, 7, 15]
+    request = asyncio.create_task(run.sender.flush())
+    await run.until(30.9)
     assert not request.done()
-    await stage.until(33.5)
+    await run.until(33.5)
     request.result()
-    assert stage.flushes == [0, 1, 3, 7, 15, 31, 32, 33]
+    assert run.flushes == [0, 1, 3, 7, 15, 31, 32, 33]
 
 
-async def t7(stage: ServiceContext) -> None:
+async def t7(run: SenderRun) -> None:
     """T2 with the session's end at 16: returns without error at 16, whatever is left to wait."""
-    stage.fail(*[True] * 10)
-    await stage.until(16)
-    stage.task.cancel()
+    run.fail(*[True] * 10)
+    await run.until(16)
+    run.task.cancel()
     await settled()
-    assert stage.task.done()
-    assert stage.task.cancelled() or stage.task.exception() is None
-    assert stage.bench.clock.now_s == 16
-    assert stage.flushes == [0, 1, 3, 7, 15]
+    assert run.task.done()
+    assert run.task.cancelled() or run.task.exception() is None
+    assert run.bench.clock.now_s == 16
+    assert run.flushes == [0, 1, 3, 7, 15]
 
 
-async def t8(stage: ServiceContext) -> None:
+async def t8(run: SenderRun) -> None:
     """Ok at 0, a local database error at 1: returned at 1, no wait."""
-    stage.bench.store.faults.plan("unreported", None, OSError("disk"))
-    await stage.until(100)
-    assert stage.flushes == [0, 1]
-    assert stage.bench.clock.slept == []
-    assert _error(stage) == "disk"
+    run.bench.store.faults.plan("unreported", None, OSError("disk"))
+    await run.until(100)
+    assert run.flushes == [0, 1]
+    assert run.bench.clock.slept == []
+    assert _error(run) == "disk"
 
 
-async def t9(stage: ServiceContext) -> None:
+async def t9(run: SenderRun) -> None:
     """A retryable failure with a request: answered with the error at once, then the wait."""
     await settled()
     failure = network_failure()
-    stage.bench.store.faults.plan("unreported", failure)
-    request = asyncio.create_task(stage.sender.flush())
+    run.bench.store.faults.plan("unreported", failure)
+    request = asyncio.create_task(run.sender.flush())
     await settled()
     assert request.exception() is failure
-    assert stage.flushes == [0, 0]
-    await stage.until(1.5)
-    assert stage.flushes == [0, 0, 1]
+    assert run.flushes == [0, 0]
+    await run.until(1.5)
+    assert run.flushes == [0, 0, 1]
 
 
-async def t10(stage: ServiceContext) -> None:
+async def t10(run: SenderRun) -> None:
     """A refusal of the identity, wrapped as a delivery error: returned at once, the event stays."""
-    stage.bench.store.events.append(saved_event(1))
-    stage.bench.control.faults.plan("send_event", refused(Kind.UNAUTHENTICATED))
-    await stage.until(0.5)
-    assert _error(stage) == "refused"
-    assert stage.bench.clock.slept == []
-    assert stage.bench.store.reported == []
+    run.bench.store.events.append(saved_event(1))
+    run.bench.control.faults.plan("send_event", refused(Kind.UNAUTHENTICATED))
+    await run.until(0.5)
+    assert _error(run) == "refused"
+    assert run.bench.clock.slept == []
+    assert run.bench.store.reported == []
 
 
-async def t11(stage: ServiceContext) -> None:
+async def t11(run: SenderRun) -> None:
     """The session ends during a flush that fails with a local database error: no error."""
     began = asyncio.Event()
 
@@ -203,33 +203,33 @@ async def t11(stage: ServiceContext) -> None:
             raise OSError("disk") from None
         return []
 
-    stage.bench.store.unreported = fails_when_cancelled  # type: ignore[method-assign]
+    run.bench.store.unreported = fails_when_cancelled  # type: ignore[method-assign]
     await began.wait()
-    await stage.end()
-    assert stage.task.done()
+    await run.end()
+    assert run.task.done()
 
 
-async def t12(stage: ServiceContext) -> None:
+async def t12(run: SenderRun) -> None:
     """The server accepts, the mark fails: returned; the next session sends the same event id."""
-    bench = stage.bench
+    bench = run.bench
     bench.store.events.append(saved_event(1))
     bench.store.faults.plan("mark_reported", OSError("disk"))
-    await stage.until(0.5)
-    assert _error(stage) == "disk"
+    await run.until(0.5)
+    assert _error(run) == "disk"
     assert bench.clock.slept == []
-    stage.start()
+    run.start()
     await settled()
     assert [event.event_id for event in bench.control.sent] == ["event-1", "event-1"]
     assert bench.store.reported == ["event-1"]
 
 
-def _error(stage: ServiceContext) -> str:
+def _error(run: SenderRun) -> str:
     """Return the text of the error with which the sender ended; it must have ended."""
-    assert stage.task.done(), "the sender did not end"
-    return str(stage.task.exception())
+    assert run.task.done(), "the sender did not end"
+    return str(run.task.exception())
 
 
-TIMELINES: dict[str, Callable[[ServiceContext], Awaitable[None]]] = {
+TIMELINES: dict[str, Callable[[SenderRun], Awaitable[None]]] = {
     "T1": t1,
     "T2": t2,
     "T3": t3,
@@ -250,11 +250,11 @@ def play(name: str, make: Callable[[Bench], Sender] = reference_sender) -> None:
     """Play one timeline with a sender that was just started, and end it."""
 
     async def run() -> None:
-        stage = ServiceContext(Bench(), make)
+        run = SenderRun(Bench(), make)
         try:
-            await TIMELINES[name](stage)
+            await TIMELINES[name](run)
         finally:
-            stage.task.cancel()
-            await asyncio.wait((stage.task,))
+            run.task.cancel()
+            await asyncio.wait((run.task,))
 
     asyncio.run(run())

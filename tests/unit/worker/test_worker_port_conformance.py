@@ -94,7 +94,7 @@ async def over_http(world: World) -> AsyncIterator[Network]:
     workload = Workload((Offered("c1", BODY), Offered("c2", BODY)), Offered("fresh", BODY))
     with tempfile.TemporaryDirectory(prefix="p-") as scratch, ExitStack() as stage:
         link = HttpLink(world.open(Path(scratch), (Coordinator,), workload))
-        stage.callback(world.close_stage)
+        stage.callback(world.close_services)
         stream = SseCommandStream(link)
         control = HttpControlPlane(link)
         try:

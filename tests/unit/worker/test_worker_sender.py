@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from planned_faults import network_failure, refused
-from sender_timelines import ServiceContext, reference_sender
+from sender_timelines import SenderRun, reference_sender
 from virtual_clock import settled
 from worker_bench import Bench, saved_event
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 
-def on_timeline(scene: Callable[[ServiceContext], Awaitable[None]]) -> None:
+def on_timeline(scene: Callable[[SenderRun], Awaitable[None]]) -> None:
     """Play a scene with a sender that was just started, and end it."""
 
     async def run() -> None:
-        timeline = ServiceContext(Bench(), reference_sender)
+        timeline = SenderRun(Bench(), reference_sender)
         try:
             await scene(timeline)
         finally:
@@ -51,7 +51,7 @@ def test_t10_a_refused_identity_is_not_retried(kind: Kind) -> None:
 def test_what_was_delivered_before_a_failure_stays_marked() -> None:
     """OUT-29, OUT-31: five events, the third fails once; order of saving throughout."""
 
-    async def scene(timeline: ServiceContext) -> None:
+    async def scene(timeline: SenderRun) -> None:
         bench = timeline.bench
         bench.store.events.extend(saved_event(number) for number in range(1, 6))
         bench.control.faults.plan("send_event", None, None, network_failure())
@@ -66,7 +66,7 @@ def test_what_was_delivered_before_a_failure_stays_marked() -> None:
 def test_an_event_is_marked_only_after_it_was_stored() -> None:
     """ATT-04: send, then mark."""
 
-    async def scene(timeline: ServiceContext) -> None:
+    async def scene(timeline: SenderRun) -> None:
         bench = timeline.bench
         bench.store.events.append(saved_event(1))
         await settled()

@@ -13,7 +13,7 @@ from known_bad_senders import (
     interruptible_sender,
 )
 from planned_faults import refused
-from sender_timelines import TIMELINES, ServiceContext, play, reference_sender
+from sender_timelines import TIMELINES, SenderRun, play, reference_sender
 from virtual_clock import settled
 from worker_bench import Bench, attempt, saved_event
 
@@ -53,16 +53,16 @@ def test_a_known_bad_sender_is_caught(caught_by: str, make: Callable[[Bench], Se
         play(caught_by, make)
 
 
-def on_stage(scene: Callable[[ServiceContext], Awaitable[None]]) -> None:
+def on_stage(scene: Callable[[SenderRun], Awaitable[None]]) -> None:
     """Play a scene with the reference sender."""
 
     async def run() -> None:
-        stage = ServiceContext(Bench(), reference_sender)
+        run = SenderRun(Bench(), reference_sender)
         try:
-            await scene(stage)
+            await scene(run)
         finally:
-            stage.task.cancel()
-            await asyncio.wait((stage.task,))
+            run.task.cancel()
+            await asyncio.wait((run.task,))
 
     asyncio.run(run())
 
@@ -70,9 +70,9 @@ def on_stage(scene: Callable[[ServiceContext], Awaitable[None]]) -> None:
 def check_producers_go_on(execution_type: type[Execution]) -> None:
     """See that attempts end while the sender is in its back-off, and wakes are merged."""
 
-    async def scene(stage: ServiceContext) -> None:
-        bench = stage.bench
-        stage.fail(True)
+    async def scene(run: SenderRun) -> None:
+        bench = run.bench
+        run.fail(True)
         await settled()
         execution = execution_type(
             bench.ports, bench.session, bench.quiet, bench.running, bench.admission
@@ -81,10 +81,10 @@ def check_producers_go_on(execution_type: type[Execution]) -> None:
         for each in given:
             bench.store.put(each, AttemptState.PENDING)
         producers = [asyncio.create_task(execution.run(each)) for each in given]
-        await stage.until(0.9)
+        await run.until(0.9)
         try:
             assert all(task.done() for task in producers), "a producer waits for the sender"
-            await stage.until(1.1)
+            await run.until(1.1)
             assert len(bench.store.reported) == len(given)
         finally:
             for task in producers:
@@ -108,15 +108,15 @@ def test_a_producer_that_waits_is_caught() -> None:
 def test_ten_requests_get_ten_answers_and_each_sees_what_was_saved_before() -> None:
     """OUT-16, OUT-21: an event saved before each request is sent when it is answered."""
 
-    async def scene(stage: ServiceContext) -> None:
+    async def scene(run: SenderRun) -> None:
         await settled()
         answered: list[list[str]] = []
 
         async def ask(number: int) -> None:
-            stage.bench.store.events.append(saved_event(number))
-            await stage.sender.flush()
-            assert f"event-{number}" in stage.bench.store.reported
-            answered.append(list(stage.bench.store.reported))
+            run.bench.store.events.append(saved_event(number))
+            await run.sender.flush()
+            assert f"event-{number}" in run.bench.store.reported
+            answered.append(list(run.bench.store.reported))
 
         await asyncio.gather(*(ask(number) for number in range(10)))
         assert len(answered) == 10
@@ -127,14 +127,14 @@ def test_ten_requests_get_ten_answers_and_each_sees_what_was_saved_before() -> N
 def test_a_request_does_not_outlive_the_sender() -> None:
     """OUT-19: one put in the wait is told of the end; one put afterwards at once."""
 
-    async def scene(stage: ServiceContext) -> None:
-        stage.fail(True)
+    async def scene(run: SenderRun) -> None:
+        run.fail(True)
         await settled()
-        request = asyncio.create_task(stage.sender.flush())
+        request = asyncio.create_task(run.sender.flush())
         await settled()
         assert not request.done()
-        await asyncio.gather(stage.end(), return_exceptions=True)
-        for late in (request, asyncio.create_task(stage.sender.flush())):
+        await asyncio.gather(run.end(), return_exceptions=True)
+        for late in (request, asyncio.create_task(run.sender.flush())):
             with pytest.raises(DomainError, match="session is over") as refusal:
                 await late
             assert refusal.value.kind is Kind.CONFLICT
@@ -145,16 +145,16 @@ def test_a_request_does_not_outlive_the_sender() -> None:
 def test_a_requester_that_gave_up_does_not_hold_the_sender_up() -> None:
     """OUT-20: cancelled before its answer; the others get theirs, and the polls go on."""
 
-    async def scene(stage: ServiceContext) -> None:
-        stage.fail(True)
+    async def scene(run: SenderRun) -> None:
+        run.fail(True)
         await settled()
-        gone, kept = (asyncio.create_task(stage.sender.flush()) for _ in range(2))
+        gone, kept = (asyncio.create_task(run.sender.flush()) for _ in range(2))
         await settled()
         gone.cancel()
-        await stage.until(2.5)
+        await run.until(2.5)
         assert gone.cancelled()
         kept.result()
-        assert stage.flushes == [0, 1, 2]
+        assert run.flushes == [0, 1, 2]
 
     on_stage(scene)
 
@@ -163,11 +163,11 @@ def test_a_requester_that_gave_up_does_not_hold_the_sender_up() -> None:
 def test_the_end_of_the_session_while_idle_is_no_error(time_s: float) -> None:
     """OUT-23: nothing is raised, nothing more is flushed."""
 
-    async def scene(stage: ServiceContext) -> None:
-        await stage.until(time_s)
-        await stage.end()
-        await stage.until(5)
-        assert stage.flushes == [0]
+    async def scene(run: SenderRun) -> None:
+        await run.until(time_s)
+        await run.end()
+        await run.until(5)
+        assert run.flushes == [0]
 
     on_stage(scene)
 
@@ -175,8 +175,8 @@ def test_the_end_of_the_session_while_idle_is_no_error(time_s: float) -> None:
 def test_an_event_saved_during_a_flush_has_a_flush_of_its_own() -> None:
     """OUT-02, OUT-08, OUT-26: the wake is taken before the flush reads, so none is lost."""
 
-    async def scene(stage: ServiceContext) -> None:
-        bench = stage.bench
+    async def scene(run: SenderRun) -> None:
+        bench = run.bench
         await settled()
         send = bench.control.send_event
 
@@ -199,11 +199,11 @@ def test_an_event_saved_during_a_flush_has_a_flush_of_its_own() -> None:
 def test_events_are_sent_without_any_wake() -> None:
     """OUT-02, ATT-03: every wake dropped, the poll finds what was saved."""
 
-    async def scene(stage: ServiceContext) -> None:
+    async def scene(run: SenderRun) -> None:
         await settled()
-        stage.bench.store.events.append(saved_event(1))
-        await stage.until(1.1)
-        assert stage.bench.store.reported == ["event-1"]
+        run.bench.store.events.append(saved_event(1))
+        await run.until(1.1)
+        assert run.bench.store.reported == ["event-1"]
 
     on_stage(scene)
 
@@ -212,13 +212,13 @@ def test_events_are_sent_without_any_wake() -> None:
 def test_a_refusal_that_is_not_of_the_identity_is_tried_again_and_seen(kind: Kind) -> None:
     """DEL-01, DEL-06, OUT-33, AMB-15: for ever, visibly; the event is not dropped."""
 
-    async def scene(stage: ServiceContext) -> None:
-        stage.bench.store.events.append(saved_event(1))
-        stage.bench.control.faults.plan("send_event", refused(kind), refused(kind))
-        await stage.until(3.5)
-        assert stage.flushes == [0, 1, 3]
-        assert stage.bench.observed.names == ["event delivery deferred"] * 2
-        assert stage.bench.store.reported == ["event-1"]
+    async def scene(run: SenderRun) -> None:
+        run.bench.store.events.append(saved_event(1))
+        run.bench.control.faults.plan("send_event", refused(kind), refused(kind))
+        await run.until(3.5)
+        assert run.flushes == [0, 1, 3]
+        assert run.bench.observed.names == ["event delivery deferred"] * 2
+        assert run.bench.store.reported == ["event-1"]
 
     on_stage(scene)
 
@@ -227,14 +227,14 @@ def test_a_refusal_that_is_not_of_the_identity_is_tried_again_and_seen(kind: Kin
 def test_an_error_without_the_mark_is_never_tried_again(place: str) -> None:
     """DEL-03, DEL-05, DEL-07, OUT-22, INV-16: a plain timeout at each of the three places."""
 
-    async def scene(stage: ServiceContext) -> None:
-        bench = stage.bench
+    async def scene(run: SenderRun) -> None:
+        bench = run.bench
         faults = bench.control.faults if place == "send_event" else bench.store.faults
         faults.plan(place, TimeoutError("plain"))
         bench.store.events.append(saved_event(1))
-        await stage.until(100)
-        assert stage.task.done()
-        assert isinstance(stage.task.exception(), TimeoutError)
+        await run.until(100)
+        assert run.task.done()
+        assert isinstance(run.task.exception(), TimeoutError)
         assert bench.clock.slept == []
         assert bench.store.reported == []
 

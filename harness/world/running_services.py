@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from harness.model.workload import Command
     from harness.world.messages import Open
-    from harness.world.service import Service
-    from harness.world.shared_resources import SharedResources
+    from harness.world.service import Service, SharedResources
 
 _CLOSING_S = 0.05
 """How long a request that is being served may hold up the closing, in seconds. A worker that was
@@ -31,7 +30,7 @@ class RunningServices:
     """Services behind one HTTP endpoint; made by `open`.
 
     Args:
-        stage: What the services were given.
+        context: What the services were given.
         guard: The outermost layer of their application.
         closing: Undoes the opening.
         endpoint: Where they listen, as `harness.model.site.Site` has it.
@@ -40,7 +39,7 @@ class RunningServices:
 
     def __init__(
         self,
-        stage: ServiceContext,
+        context: ServiceContext,
         guard: ErrorMiddleware,
         closing: AsyncExitStack,
         endpoint: str,
@@ -48,24 +47,24 @@ class RunningServices:
     ) -> None:
         self.guard = guard
         self.endpoint = endpoint
-        self._stage = stage
+        self._context = context
         self._closing = closing
         self._services = services
 
     @classmethod
-    async def open(cls, call: Open, lasting: SharedResources) -> RunningServices:
+    async def open(cls, call: Open, shared: SharedResources) -> RunningServices:
         """Open services and listen.
 
         Args:
             call: Which services, on which directory, and how they are reached.
-            lasting: What outlives the stage.
+            shared: What outlives the services.
 
         Returns:
             The running services; they must be closed.
         """
         call.world_dir.mkdir(parents=True, exist_ok=True)
         ledger = EffectLedger(call.world_dir)
-        stage = ServiceContext(call.world_dir, call.workload, ledger, lasting=lasting)
+        context = ServiceContext(call.world_dir, call.workload, ledger, shared=shared)
         guard = ErrorMiddleware()
         application = web.Application(
             middlewares=[guard.middleware()], client_max_size=MAX_BODY_BYTES
@@ -80,7 +79,7 @@ class RunningServices:
             )
             undo.push_async_callback(runner.cleanup)
             for service in services:
-                await service.open(stage, application.router)
+                await service.open(context, application.router)
                 undo.push_async_callback(service.close)
             undo.callback(guard.close)
             await runner.setup()
@@ -93,7 +92,7 @@ class RunningServices:
             else:
                 await web.TCPSite(runner, "127.0.0.1", 0).start()
                 endpoint = f"http://127.0.0.1:{runner.addresses[0][1]}"
-            return cls(stage, guard, undo.pop_all(), endpoint, services)
+            return cls(context, guard, undo.pop_all(), endpoint, services)
 
     async def offer(self, command: Command) -> None:
         """Offer a command to every service."""
@@ -110,8 +109,8 @@ class RunningServices:
             destination: Where to; it must not exist.
         """
         await self.guard.catch_up()
-        async with self._stage.writing:
-            copy_world(self._stage.world_dir, destination)
+        async with self._context.writing:
+            copy_world(self._context.world_dir, destination)
             for service in self._services:
                 if isinstance(service, KeepsStateElsewhere):
                     await service.snapshot(destination)
