@@ -16,19 +16,19 @@ from worker_under_test.main import Parts
 
 if TYPE_CHECKING:
     from worker_under_test.domain.event import Event
-    from worker_under_test.domain.registration import EndedIncarnation
+    from worker_under_test.domain.registration import Incarnation
     from worker_under_test.settings import Settings
 
 
 class NewIds(SqliteStore):
     """Renames what an earlier life left unsent."""
 
-    async def begin_life(self, instance_id: str) -> EndedIncarnation:
+    async def begin_incarnation(self, instance_id: str) -> Incarnation:
         """Begin, and remember what is to be renamed."""
-        life = await super().begin_life(instance_id)
-        self._suffix = f"-again-{life.boot}"
+        incarnation = await super().begin_incarnation(instance_id)
+        self._suffix = f"-again-{incarnation.boot}"
         self._old = {event.event_id for event in await super().unreported()}
-        return life
+        return incarnation
 
     async def unreported(self) -> list[Event]:
         """Return the unsent events, those of earlier lives under new ids."""

@@ -24,7 +24,7 @@ from worker_under_test.domain.errors import DomainError, Kind
 from worker_under_test.domain.event import FINAL_STATE, Event, EventKind
 from worker_under_test.domain.json_value import canonical
 from worker_under_test.domain.order import CONTROL_PREFIX
-from worker_under_test.domain.registration import EndedIncarnation
+from worker_under_test.domain.registration import Incarnation
 from worker_under_test.ports.local_store import Acceptance, Accepted, Remaining, Standing, Started
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class SqliteStore:
         """Close the database and join its thread."""
         await self._database.close()
 
-    async def begin_life(self, instance_id: str) -> EndedIncarnation:
+    async def begin_incarnation(self, instance_id: str) -> Incarnation:
         """Count this start; the first one saves the identity (IDN-06)."""
         async with self._database.transaction() as transaction:
             rows = await transaction.execute_fetchall(
@@ -94,7 +94,7 @@ class SqliteStore:
                 (instance_id,),
             )
         ((saved, boot),) = rows
-        return EndedIncarnation(instance_id=saved, boot=boot)
+        return Incarnation(instance_id=saved, boot=boot)
 
     async def accept(self, command: Command, attempt_id: str) -> Accepted:
         """Save inbox row and pending attempt, or find what is saved (INB-02, INB-06, INB-12)."""

@@ -186,12 +186,14 @@ class Runtime:
 
     async def _live(self) -> None:
         await self._ports.store.open()
-        life = await self._ports.store.begin_life(self._registration.instance_id)
-        self._registration = dataclasses.replace(self._registration, instance_id=life.instance_id)
-        self._ports.ids.begin(life.boot)
+        incarnation = await self._ports.store.begin_incarnation(self._registration.instance_id)
+        self._registration = dataclasses.replace(
+            self._registration, instance_id=incarnation.instance_id
+        )
+        self._ports.ids.begin(incarnation.boot)
         self._admission.restore(await self._ports.store.directives())
         await self._register()
-        recovered = await self._recovery.scan(life.boot)
+        recovered = await self._recovery.scan(incarnation.boot)
         # Attempts belong to the life and not to a session: they go on when a session ends.
         async with asyncio.TaskGroup() as attempts:
             for each in recovered:

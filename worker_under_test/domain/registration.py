@@ -74,7 +74,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class EndedIncarnation:
+class Incarnation:
     """One process life of the worker, as the store counts it.
 
     Attributes:

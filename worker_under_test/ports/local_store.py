@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from worker_under_test.domain.order import Directives, Order
     from worker_under_test.domain.progress import Checkpoint
     from worker_under_test.domain.recovery import RecoveryDecision
-    from worker_under_test.domain.registration import EndedIncarnation
+    from worker_under_test.domain.registration import Incarnation
 
 
 class Acceptance(enum.StrEnum):
@@ -101,7 +101,7 @@ class LocalStore(Protocol):
     async def close(self) -> None:
         """Close the database and join its thread; does nothing if it is not open."""
 
-    async def begin_life(self, instance_id: str) -> EndedIncarnation:
+    async def begin_incarnation(self, instance_id: str) -> Incarnation:
         """Count this start; save the identity if it is the first one (IDN-06).
 
         Args:

@@ -35,7 +35,7 @@ def start(root: Path, *, init: bool, instance_id: str = "w1") -> tuple[str, int]
         store = SqliteStore(root / "worker.db", init=init)
         try:
             await store.open()
-            life = await store.begin_life(instance_id)
+            life = await store.begin_incarnation(instance_id)
             return life.instance_id, life.boot
         finally:
             await store.close()
@@ -214,7 +214,7 @@ def test_a_database_of_version_one_is_brought_up_to_date(
         store = SqliteStore(tmp_path / "worker.db")
         try:
             await store.open()
-            life = await store.begin_life("other")
+            life = await store.begin_incarnation("other")
             assert (life.instance_id, life.boot) == ("w0", 4)
             (found,) = await store.unfinished()
             assert found.attempt.command == COMMAND

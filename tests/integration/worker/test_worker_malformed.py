@@ -245,7 +245,7 @@ async def seeded(path: Path) -> None:
     """Make a database that holds a command."""
     store = SqliteStore(path, init=True)
     await store.open()
-    await store.begin_life("w1")
+    await store.begin_incarnation("w1")
     await store.accept(Command("c1", "compute", 1, {}), "a1")
     await store.close()
 

@@ -83,7 +83,7 @@ def test_the_identity_is_kept_and_starts_are_counted(tmp_path: Path) -> None:
     async def run() -> None:
         for boot in range(1, 6):
             async with opened(tmp_path) as store:
-                life = await store.begin_life(f"w{boot}")
+                life = await store.begin_incarnation(f"w{boot}")
                 assert (life.instance_id, life.boot) == ("w1", boot)
 
     asyncio.run(run())

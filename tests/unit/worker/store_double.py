@@ -15,7 +15,7 @@ from worker_under_test.domain.attempt import (
 )
 from worker_under_test.domain.event import FINAL_STATE, Event, EventKind
 from worker_under_test.domain.order import Cancel, Directives, LateAnswer, Reconcile, is_control
-from worker_under_test.domain.registration import EndedIncarnation
+from worker_under_test.domain.registration import Incarnation
 from worker_under_test.ports.local_store import Acceptance, Accepted, Remaining, Standing, Started
 
 if TYPE_CHECKING:
@@ -54,10 +54,10 @@ class MemoryStore:
         """Note the call."""
         self.faults.call("close")
 
-    async def begin_life(self, instance_id: str) -> EndedIncarnation:
+    async def begin_incarnation(self, instance_id: str) -> Incarnation:
         """Count this start."""
         self.boot += 1
-        return EndedIncarnation(instance_id, self.boot)
+        return Incarnation(instance_id, self.boot)
 
     async def accept(self, command: Command, attempt_id: str) -> Accepted:
         """Save a command and its attempt."""

@@ -91,8 +91,8 @@ async def reports(store: LocalStore) -> None:
 
 async def recovers(store: LocalStore) -> None:
     """REC-17, IDN-06: lives are counted, a decision moves what had begun and nothing else."""
-    assert (await store.begin_life("w")).boot == 1
-    assert (await store.begin_life("w")).boot == 2
+    assert (await store.begin_incarnation("w")).boot == 1
+    assert (await store.begin_incarnation("w")).boot == 2
     await store.accept(C1, "a1")
     await store.accept(C2, "a2")
     await store.start("a2", acknowledged=False)
