@@ -21,7 +21,7 @@ from harness.oracles.processes import NoSurvivors
 from harness.scenario import HOLDS, Pin, Scenario
 from harness.world.coordinator.service import Coordinator
 from harness.world.services.effects import REPEAT, EffectsService
-from scenarios.plan_host.asked import rows_of, steps
+from scenarios.plan_host.requested_graphs import rows_of, steps
 from scenarios.reference import world_view
 from scenarios.reference_books import read_books, worker_view
 from scenarios.reference_worker import QUIET_AT, warm_up, worker_with
@@ -95,7 +95,7 @@ def _workflow(command_id: str, graph: str, fake: Faker) -> Command:
     return Command(command_id, body)
 
 
-def graphs_asked(workload: Workload, _crashes: int) -> tuple[GraphRow, ...]:
+def requested_graphs(workload: Workload, _crashes: int) -> tuple[GraphRow, ...]:
     """Return the graphs of the commands; a command's graph never changes."""
     return tuple(
         rows_of(command.command_id, cast("dict[str, JsonObject]", command.body)["payload"]["steps"])
@@ -110,7 +110,7 @@ def right_decision(attempt: AttemptRow) -> str:
 
 SOURCE = StepSource(
     read_books,
-    graphs_asked,
+    requested_graphs,
     kinds=frozenset({"step", f"step{REPEAT}"}),
     starts="step.run.before",
     landed="step.record.after",

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from harness.oracles.plans.snapshots import LandedRunsOnce
 from harness.scenario import broken_by
-from scenarios.plan_host.asked import asking, run
+from scenarios.plan_host.fault_plan import PlannedFaults
 from scenarios.plan_host.host import PlanHost
 from scenarios.plan_host.reference import DIAMOND, SOURCE, plan_host
-from scenarios.plan_host.wiring import Wiring
+from scenarios.plan_host.requested_graphs import requesting, run
 from worker_under_test.checkpoint import Snapshot, Status
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class RunNamedByProcess(PlanHost):
     """
 
     def run_id(self, command: Command) -> str:
-        """Name the run after this process life."""
+        """Name the run after this incarnation."""
         return f"{command.command_id}-{self.site.incarnation}"
 
 
@@ -57,8 +57,8 @@ class Launders(PlanHost):
 RUN_NAMED_BY_PROCESS = plan_host(
     "run-named-by-process",
     RunNamedByProcess,
-    asking(run("r1", DIAMOND)),
-    Wiring(),
+    requesting(run("r1", DIAMOND)),
+    PlannedFaults(),
     broken_by("landed-runs-once"),
     # The other oracles look for the run under its right name, and find nothing even without a
     # crash.
@@ -69,8 +69,8 @@ RUN_NAMED_BY_PROCESS = plan_host(
 STALE_BASE = plan_host(
     "stale-base",
     StaleBase,
-    asking(run("r1", "a b<a c<a e<b,c")),
-    Wiring(late=frozenset("c")),
+    requesting(run("r1", "a b<a c<a e<b,c")),
+    PlannedFaults(late=frozenset("c")),
     broken_by("snapshots-advance"),
     strike=("late.commit.before", "late.commit.after"),
 )
@@ -78,8 +78,8 @@ STALE_BASE = plan_host(
 LAUNDERS = plan_host(
     "untrusted-completion-kept",
     Launders,
-    asking(run("r1", "a c d", "a b c d")),
-    Wiring(slow=frozenset("d")),
+    requesting(run("r1", "a c d", "a b c d")),
+    PlannedFaults(slow=frozenset("d")),
     broken_by("plan-right"),
     strike=("slow.run.before", "resume.commit.after"),
 )

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from harness.oracles.plans.plan import PlanRight
 from harness.scenario import broken_by
-from scenarios.plan_host.asked import asking, graph_of, run
+from scenarios.plan_host.fault_plan import PlannedFaults
 from scenarios.plan_host.host import PlanHost
 from scenarios.plan_host.reference import SOURCE, plan_host
-from scenarios.plan_host.wiring import Wiring
+from scenarios.plan_host.requested_graphs import graph_of, requesting, run
 from worker_under_test.checkpoint import Plan, StepDef, build_plan
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harness.model.workload import Command
     from worker_under_test.checkpoint import Snapshot
 
-FIRST_IS_SLOW = Wiring(slow=frozenset("a"))
+FIRST_IS_SLOW = PlannedFaults(slow=frozenset("a"))
 """The first step is slow: one that does not wait for it overtakes it."""
 
 
@@ -98,7 +98,7 @@ class HolesIgnored(PlanHost):
 EMPTY_IS_NONE = plan_host(
     "empty-dependencies-are-none",
     EmptyIsNone,
-    asking(run("r1", "a b[] c!")),
+    requesting(run("r1", "a b[] c!")),
     FIRST_IS_SLOW,
     broken_by("plan-right"),
     strike=("task.run.after", "task.commit.after"),
@@ -107,7 +107,7 @@ EMPTY_IS_NONE = plan_host(
 ISOLATED_FREES_FOLLOWERS = plan_host(
     "isolated-frees-followers",
     IsolatedFreesFollowers,
-    asking(run("r1", "a! b c")),
+    requesting(run("r1", "a! b c")),
     FIRST_IS_SLOW,
     broken_by("plan-right"),
     strike=("task.run.after", "task.commit.after"),
@@ -118,8 +118,8 @@ DANGLING_IS_SATISFIED = plan_host(
     DanglingIsSatisfied,
     # The bad graph is deployed after a crash (F-CFG). A run with it has no end that is right, so
     # only the plan is judged.
-    asking(run("r1", "a b c", "a b<a,ghost c!")),
-    Wiring(slow=frozenset("c")),
+    requesting(run("r1", "a b c", "a b<a,ghost c!")),
+    PlannedFaults(slow=frozenset("c")),
     broken_by("plan-right"),
     oracles=(PlanRight(SOURCE),),
     strike=("task.commit.after", "slow.run.before"),
@@ -129,8 +129,8 @@ BLOCKED_STILL_RUNS = plan_host(
     "blocked-still-runs",
     BlockedStillRuns,
     # The graph grows after the crash; when that came after the end of the run, it stays blocked.
-    asking(run("r1", "a b", "a b x")),
-    Wiring(),
+    requesting(run("r1", "a b", "a b x")),
+    PlannedFaults(),
     broken_by("plan-right"),
     oracles=(PlanRight(SOURCE),),
     strike=("task.commit.after", "run.end.before"),
@@ -140,8 +140,8 @@ HOLES_IGNORED = plan_host(
     "holes-ignored",
     HolesIgnored,
     # A step is put in before one that is done already.
-    asking(run("r1", "a c d", "a b c d")),
-    Wiring(slow=frozenset("d")),
+    requesting(run("r1", "a c d", "a b c d")),
+    PlannedFaults(slow=frozenset("d")),
     broken_by("plan-right"),
     strike=("task.commit.after", "slow.run.before"),
 )

@@ -10,16 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.scenario import broken_by
-from scenarios.plan_host.asked import asking, run
+from scenarios.plan_host.fault_plan import PlannedFaults
 from scenarios.plan_host.reference import DIAMOND, UNLUCKY, PlainHost, plan_host
-from scenarios.plan_host.wiring import Wiring
+from scenarios.plan_host.requested_graphs import requesting, run
 from worker_under_test.checkpoint import Committer, SeqGate, StaleSeq, StoreCAS
 
 if TYPE_CHECKING:
     from harness.scenario import Scenario
     from worker_under_test.checkpoint import Snapshot
 
-WORK = asking(run("r1", DIAMOND))
+WORK = requesting(run("r1", DIAMOND))
 
 
 class _Open(Committer):
@@ -92,7 +92,7 @@ class ClearingHost(PlainHost):
     """A host with a gate that clears."""
 
     def gate(self) -> SeqGate:
-        """Make the gate of this life."""
+        """Make the gate of this incarnation."""
         return Clears()
 
 
@@ -100,7 +100,7 @@ def _committing(
     name: str,
     committer: type[_Open],
     oracle: str,
-    wiring: Wiring = UNLUCKY,
+    faults: PlannedFaults = UNLUCKY,
     strike: tuple[str, ...] = ("task.commit.after", "late.commit.before", "late.commit.after"),
 ) -> Scenario:
     class Host(PlainHost):
@@ -110,7 +110,7 @@ def _committing(
             """Join gate and store."""
             return committer(gate, store)
 
-    return plan_host(name, Host, WORK, wiring, broken_by(oracle), strike=strike)
+    return plan_host(name, Host, WORK, faults, broken_by(oracle), strike=strike)
 
 
 SAVED_BEFORE_ACCEPTED = _committing("saved-before-accepted", SavesFirst, "snapshots-advance")
@@ -120,7 +120,7 @@ NUMBER_NEVER_RELEASED = _committing(
     NeverReleases,
     "runs-end",
     # The store is busy only after a crash: the control leg, which must hold, does not meet it.
-    Wiring(late=frozenset("b"), busy=frozenset("d"), busy_from=1),
+    PlannedFaults(late=frozenset("b"), busy=frozenset("d"), busy_from=1),
 )
 
 GATE_CLEARED = plan_host(
@@ -140,5 +140,5 @@ RELEASED_ON_REFUSAL = _committing(
     "released-on-refusal",
     ReleasesOnRefusal,
     "snapshots-advance",
-    Wiring(late=frozenset("b"), twice=frozenset("cd")),
+    PlannedFaults(late=frozenset("b"), twice=frozenset("cd")),
 )

@@ -7,10 +7,10 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from harness.scenario import broken_by
-from scenarios.plan_host.asked import asking, run
+from scenarios.plan_host.fault_plan import PlannedFaults
 from scenarios.plan_host.host import LATE_S, PlanHost
 from scenarios.plan_host.reference import DIAMOND, TABLE, plan_host
-from scenarios.plan_host.wiring import Wiring
+from scenarios.plan_host.requested_graphs import requesting, run
 from worker_under_test.checkpoint import Committer, NotFound, Snapshot, load_if_any
 from worker_under_test.checkpoint.stores.rules import require_newer
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from scenarios.plan_host.wiring import BothStores
+    from scenarios.plan_host.fault_plan import BothStores
     from worker_under_test.checkpoint import SeqGate, StoreCAS
 
 
@@ -89,7 +89,7 @@ class ReadThenWriteHost(PlanHost):
 
     def cas(self, store: BothStores) -> StoreCAS:
         """Make the store that commits go to."""
-        return ReadThenWrite(store, self.wiring.overtaken, self.turnstile.sleep)
+        return ReadThenWrite(store, self.faults.overtaken, self.turnstile.sleep)
 
 
 class KeepsTheObject:
@@ -159,8 +159,8 @@ class ReusingHost(PlanHost):
 FAILURE_IS_ABSENCE = plan_host(
     "failure-is-absence",
     FailureIsAbsenceHost,
-    asking(run("r1", DIAMOND)),
-    Wiring(late=frozenset("b"), busy_loads=2),
+    requesting(run("r1", DIAMOND)),
+    PlannedFaults(late=frozenset("b"), busy_loads=2),
     broken_by("plan-right"),
     strike=("task.commit.after", "late.commit.before"),
 )
@@ -168,8 +168,8 @@ FAILURE_IS_ABSENCE = plan_host(
 READ_THEN_WRITE = plan_host(
     "read-then-write",
     ReadThenWriteHost,
-    asking(run("r1", DIAMOND)),
-    Wiring(overtaken=frozenset("b")),
+    requesting(run("r1", DIAMOND)),
+    PlannedFaults(overtaken=frozenset("b")),
     broken_by("snapshots-advance"),
     strike=("late.commit.after",),
 )
@@ -178,8 +178,8 @@ KEEPS_THE_OBJECT = plan_host(
     "keeps-the-object",
     ReusingHost,
     # The same steps in both, so that at rest both runs look right.
-    asking(run("r1", "a b c"), run("r2", "a b c"), fresh="a b c"),
-    Wiring(),
+    requesting(run("r1", "a b c"), run("r2", "a b c"), fresh="a b c"),
+    PlannedFaults(),
     broken_by("snapshots-advance"),
     strike=("task.commit.after", "next.commit.after"),
 )

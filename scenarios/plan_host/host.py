@@ -1,7 +1,7 @@
 """The plan host: seed, load, plan, run in parallel lanes, one commit per step, close (ORC-04).
 
-Its recovery rule is the plainest one: a step in ``run`` is run, whatever an earlier life did of it.
-So the ledger shows every execution, and what a plan trusts wrongly or forgets is seen there.
+Its recovery rule is the plainest one: a step in ``run`` is run, whatever an earlier incarnation did
+of it. So the ledger shows every execution, and with it what a plan trusts wrongly or forgets.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from harness.points import crash_point
 from harness.world.ledger import EffectLedger
-from scenarios.plan_host.asked import graph_of
-from scenarios.plan_host.lives import Lives
-from scenarios.plan_host.wiring import BothStores, Busy, Wiring
+from scenarios.plan_host.fault_plan import BothStores, Busy, PlannedFaults
+from scenarios.plan_host.incarnation_log import IncarnationLog
+from scenarios.plan_host.requested_graphs import graph_of
 from worker_under_test.checkpoint import (
     Committer,
     Plan,
@@ -54,30 +54,30 @@ BUSY_TIMEOUT_S = 0.05
 
 
 class GaveUpError(Exception):
-    """The run is left as it is stored, for the next life or to another process."""
+    """The run is left as it is stored, for the next incarnation or another process."""
 
 
 class PlanHost:
-    """One life of the host. A known-bad host overrides one of its methods.
+    """One incarnation of the host. A known-bad host overrides one of its methods.
 
     Args:
         site: Where it lives.
-        wiring: What goes slow and what fails.
+        faults: What goes slow and what fails.
         turnstile: Orders its I/O, and keeps its time.
     """
 
-    def __init__(self, site: Site, wiring: Wiring, turnstile: Scheduler) -> None:
+    def __init__(self, site: Site, faults: PlannedFaults, turnstile: Scheduler) -> None:
         self.site = site
-        self.wiring = wiring
+        self.faults = faults
         self.turnstile = turnstile
-        self.lives = Lives(site.worker_dir)
+        self.log = IncarnationLog(site.worker_dir)
         self.ledger = EffectLedger(site.world_dir)
         self.committer: Committer
         self.store: StoreCAS
         self.turn = 0
 
     def gate(self) -> SeqGate:
-        """Make the gate of this life."""
+        """Make the gate of this incarnation."""
         return SeqGate()
 
     def cas(self, store: BothStores) -> StoreCAS:
@@ -123,21 +123,21 @@ class PlanHost:
 
     async def live(self) -> None:
         """Work off every command that was offered, and end."""
-        crashes = self.lives.begin()
+        crashes = self.log.begin()
         path = self.site.worker_dir / DATABASE
         async with await SqliteStore.open(path, busy_timeout_s=BUSY_TIMEOUT_S) as opened:
-            failing = crashes >= self.wiring.busy_from
+            failing = crashes >= self.faults.busy_from
             busy = Busy(
                 self.turnstile.guard(opened),
-                set(self.wiring.busy) if failing else set(),
-                self.wiring.busy_loads if failing and crashes else 0,
+                set(self.faults.busy) if failing else set(),
+                self.faults.busy_loads if failing and crashes else 0,
             )
             self.store = self.cas(busy)
             self.committer = self.make_committer(self.gate(), self.store)
             for command in self.site.offered:
-                if command.command_id not in self.lives.ended():
+                if command.command_id not in self.log.ended():
                     await self._work_off(command, self.graph(command, crashes))
-        self.lives.end()
+        self.log.end()
 
     async def _work_off(self, command: Command, graph: list[StepDef]) -> None:
         self.turn += 1
@@ -149,7 +149,7 @@ class PlanHost:
             pass  # the run stays as it is stored
         if ended:
             crash_point("run.end.before", run=run.name)
-            self.lives.end_run(command.command_id)
+            self.log.end_run(command.command_id)
 
     async def load(self, run_id: str) -> Snapshot | None:
         """Seed the gate and load; only "there is none" means a first run (ERR-05)."""
@@ -163,7 +163,7 @@ class PlanHost:
 
 
 class Run:
-    """One run in one life.
+    """One run in one incarnation.
 
     Args:
         host: The host.
@@ -198,8 +198,8 @@ class Run:
         return True
 
     async def _receive_late(self) -> None:
-        """Let a commit arrive that an earlier life had on its way (COM-25)."""
-        sent = self.host.lives.sent(self.run_id)
+        """Let a commit arrive that an earlier incarnation left in flight (COM-25)."""
+        sent = self.host.log.sent(self.run_id)
         if sent is not None:
             await self.host.load(self.run_id)
             with suppress(StaleSeq):
@@ -225,7 +225,7 @@ class Run:
         base = tuple(self.done)
         about = {"run": self.name, "step": step_id}
         crash_point("task.run.before", **about)
-        if step_id in self.host.wiring.slow:
+        if step_id in self.host.faults.slow:
             await self.host.turnstile.sleep(LATE_S)
             crash_point("slow.run.before", **about)
         self.host.ledger.record("step", f"{self.name}/{step_id}", str(self.host.site.incarnation))
@@ -240,7 +240,7 @@ class Run:
 
     def _tell_rare(self, step_id: str, about: dict[str, str]) -> None:
         # A matrix that strikes each label once strikes these moments only if they have their own.
-        if step_id in self.host.wiring.late | self.host.wiring.overtaken:
+        if step_id in self.host.faults.late | self.host.faults.overtaken:
             crash_point("late.commit.after", **about)
         if self._resumed:
             crash_point("resume.commit.after", **about)
@@ -248,12 +248,12 @@ class Run:
             crash_point("next.commit.after", **about)
 
     async def _land(self, snapshot: Snapshot, step_id: str) -> None:
-        if step_id in self.host.wiring.late:
-            self.host.lives.send(snapshot)
+        if step_id in self.host.faults.late:
+            self.host.log.send(snapshot)
             await self.host.turnstile.sleep(LATE_S)
             crash_point("late.commit.before", run=self.name, step=step_id)
         landed = await self._commit(snapshot, step_id)
-        if step_id in self.host.wiring.twice:
+        if step_id in self.host.faults.twice:
             with suppress(StaleSeq):
                 await self.host.committer.commit(landed)
 

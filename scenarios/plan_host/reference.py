@@ -15,9 +15,9 @@ from harness.oracles.plans.snapshots import LandedRunsOnce, RunsEnd, SnapshotsAd
 from harness.oracles.plans.step_evidence import StepSource
 from harness.oracles.processes import NoSurvivors
 from harness.scenario import HOLDS, Pin, Scenario
-from scenarios.plan_host.asked import asking, graphs_asked, run
+from scenarios.plan_host.fault_plan import BothStores, Plain, PlannedFaults
 from scenarios.plan_host.host import DATABASE, PlanHost
-from scenarios.plan_host.wiring import BothStores, Plain, Wiring
+from scenarios.plan_host.requested_graphs import requested_graphs, requesting, run
 from scenarios.snapshot_rows import read_snapshots
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ def _row(run_id: str, seq: int, status: str, done: list[str]) -> SnapshotRow:
     return SnapshotRow(run_id, seq, status, tuple(done))
 
 
-SOURCE = StepSource(read_books, graphs_asked, starts="task.run.before", landed="task.commit.after")
+SOURCE = StepSource(
+    read_books, requested_graphs, starts="task.run.before", landed="task.commit.after"
+)
 
 ORACLES: tuple[Oracle, ...] = (
     PlanRight(SOURCE),
@@ -62,23 +64,23 @@ ORACLES: tuple[Oracle, ...] = (
 )
 
 
-def live(site: Site, host: type[PlanHost], wiring: Wiring) -> None:
+def live(site: Site, host: type[PlanHost], faults: PlannedFaults) -> None:
     """Live as a plan host until every run has ended.
 
     Args:
         site: Where it lives.
         host: Its class.
-        wiring: What goes slow and what fails.
+        faults: What goes slow and what fails.
     """
     turnstile = Scheduler(f"{site.seed}/{site.incarnation}")
-    turnstile.run(host(site, wiring, turnstile).live)
+    turnstile.run(host(site, faults, turnstile).live)
 
 
 def plan_host(
     name: str,
     host: type[PlanHost],
     workload: Callable[[int], Workload],
-    wiring: Wiring,
+    faults: PlannedFaults,
     pin: Pin = HOLDS,
     *,
     oracles: tuple[Oracle, ...] = ORACLES,
@@ -90,14 +92,14 @@ def plan_host(
         name: Its name.
         host: The host's class.
         workload: What it is asked.
-        wiring: What goes slow and what fails.
+        faults: What goes slow and what fails.
         pin: The expected outcome.
         oracles: What must hold.
         strike: Labels to strike; empty for all.
     """
     return Scenario(
         name=name,
-        worker=partial(live, host=host, wiring=wiring),
+        worker=partial(live, host=host, faults=faults),
         workload=workload,
         oracles=oracles,
         pin=pin,
@@ -115,7 +117,7 @@ class PlainHost(PlanHost):
         return Plain(store)
 
 
-UNLUCKY = Wiring(
+UNLUCKY = PlannedFaults(
     slow=frozenset("e"),
     late=frozenset("b"),
     twice=frozenset("cd"),
@@ -127,7 +129,7 @@ UNLUCKY = Wiring(
 DIAMOND = "a b<a c<a d<c e<b,d"
 """A fan-out whose one branch has a second step, and a join."""
 
-WORK = asking(run("r1", DIAMOND), run("r2", "a b! c"))
+WORK = requesting(run("r1", DIAMOND), run("r2", "a b! c"))
 
 PLAN_HOST = plan_host("plan-host", PlanHost, WORK, UNLUCKY)
 
@@ -155,12 +157,12 @@ PLAN_HOST_CHANGED = plan_host(
     # After a crash another graph is in force (F-CFG): a step is put in, one is added at the end,
     # one gets a dependency that is not there. Such a run may have no right end, so its end is not
     # judged.
-    asking(
+    requesting(
         run("r1", "a c d", "a b c d"),
         run("r2", "a b", "a b x"),
         run("r3", "a! b c", "a! b<a,ghost c!"),
     ),
-    Wiring(slow=frozenset("ad")),
+    PlannedFaults(slow=frozenset("ad")),
     oracles=(PlanRight(SOURCE), SnapshotsAdvance(SOURCE)),
     strike=(
         "task.run.after",

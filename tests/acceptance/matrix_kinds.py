@@ -26,7 +26,7 @@ from scenarios.capabilities import (
     unpack,
 )
 from scenarios.capability_rules import asks, capability_scenario, effects_of_commands
-from scenarios.plan_host.asked import steps
+from scenarios.plan_host.requested_graphs import steps
 from scenarios.workflow import PARTS, workflow
 
 if TYPE_CHECKING:

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from harness.experiment.handle import Experiment
 from harness.world.ledger import EffectLedger
-from scenarios.plan_host.asked import asking, run
+from scenarios.plan_host.fault_plan import PlannedFaults
 from scenarios.plan_host.host import PlanHost
 from scenarios.plan_host.reference import DIAMOND, plan_host, read_books
-from scenarios.plan_host.wiring import Wiring
+from scenarios.plan_host.requested_graphs import requesting, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.oracles.mailbox.worker_state import SnapshotRow
 
-HOST = plan_host("zombie-host", PlanHost, asking(run("r1", DIAMOND)), Wiring())
+HOST = plan_host("zombie-host", PlanHost, requesting(run("r1", DIAMOND)), PlannedFaults())
 
 
 def stored(worker_dir: Path) -> SnapshotRow:

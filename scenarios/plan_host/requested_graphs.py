@@ -1,4 +1,4 @@
-"""What the plan host is asked: graphs in commands, and graphs that change after a crash."""
+"""The graphs that a plan host is asked to run, and how they change after a crash."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def run(command_id: str, *graphs: str) -> Command:
     return Command(command_id, {"graphs": [steps(graph) for graph in graphs]})
 
 
-def asking(*commands: Command, fresh: str = "a b") -> Callable[[int], Workload]:
-    """Return the workload that asks for runs; the fresh one has a graph of its own."""
+def requesting(*commands: Command, fresh: str = "a b") -> Callable[[int], Workload]:
+    """Return the workload that requests runs; the fresh one has a graph of its own."""
     workload = Workload(commands, fresh=run("fresh", fresh))
     return lambda _seed: workload
 
@@ -67,7 +67,7 @@ def graph_of(command: Command, crashes: int) -> list[_StepFields]:
     return graphs[min(crashes, len(graphs) - 1)]
 
 
-def graphs_asked(workload: Workload, crashes: int) -> tuple[GraphRow, ...]:
+def requested_graphs(workload: Workload, crashes: int) -> tuple[GraphRow, ...]:
     """Return the graphs in neutral terms, for oracles."""
     return tuple(
         rows_of(command.command_id, graph_of(command, crashes))
@@ -75,17 +75,17 @@ def graphs_asked(workload: Workload, crashes: int) -> tuple[GraphRow, ...]:
     )
 
 
-def rows_of(run_id: str, asked: object) -> GraphRow:
+def rows_of(run_id: str, requested: object) -> GraphRow:
     """Return a graph in neutral terms.
 
     Args:
         run_id: Its run.
-        asked: Its steps as a command has them.
+        requested: Its steps as a command has them.
     """
     return GraphRow(
         run_id,
         tuple(
             StepRow(step["id"], tuple(step["depends_on"]), isolated=step["isolated"])
-            for step in cast("list[_StepFields]", asked)
+            for step in cast("list[_StepFields]", requested)
         ),
     )

@@ -1,4 +1,4 @@
-"""What a plan host keeps beside its snapshots: its lives, its ended runs, a commit on its way."""
+"""The files of a plan host beside its snapshots: starts, ends, ended runs, a commit in flight."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from worker_under_test.checkpoint import Snapshot
 if TYPE_CHECKING:
     from pathlib import Path
 
-_LIVES, _ENDED, _ON_ITS_WAY = "lives.txt", "ended.txt", "on_its_way.json"
+_INCARNATIONS, _ENDED, _IN_FLIGHT = "incarnations.txt", "ended.txt", "in_flight.json"
 
 
-class Lives:
+class IncarnationLog:
     """Small facts in files; each is written in one call.
 
     Args:
@@ -25,15 +25,15 @@ class Lives:
         self._directory = directory
 
     def begin(self) -> int:
-        """Note that a life begins; return how many ended in a crash before."""
-        marks = self._read(_LIVES)
-        self._append(_LIVES, "begun")
+        """Note that an incarnation begins; return how many before it ended in a crash."""
+        marks = self._read(_INCARNATIONS)
+        self._append(_INCARNATIONS, "begun")
         return marks.count("begun") - marks.count("ended")
 
     def end(self) -> None:
-        """Note that a life ends well; nothing is on its way any more."""
-        (self._directory / _ON_ITS_WAY).unlink(missing_ok=True)
-        self._append(_LIVES, "ended")
+        """Note that an incarnation ends well; no commit is in flight any more."""
+        (self._directory / _IN_FLIGHT).unlink(missing_ok=True)
+        self._append(_INCARNATIONS, "ended")
 
     def end_run(self, run_id: str) -> None:
         """Note that a run has ended, and is not to be looked at again."""
@@ -46,14 +46,14 @@ class Lives:
     def send(self, snapshot: Snapshot) -> None:
         """Note a commit that may arrive after the death of this process."""
         facts = [snapshot.run_id, snapshot.seq, snapshot.status, list(snapshot.done)]
-        path = self._directory / _ON_ITS_WAY
+        path = self._directory / _IN_FLIGHT
         path.with_suffix(".tmp").write_text(json.dumps(facts), encoding="utf-8")
         path.with_suffix(".tmp").replace(path)
 
     def sent(self, run_id: str) -> Snapshot | None:
-        """Return the commit of a run that an earlier life had on its way."""
+        """Return the commit of a run that an earlier incarnation left in flight."""
         try:
-            text = (self._directory / _ON_ITS_WAY).read_text(encoding="utf-8")
+            text = (self._directory / _IN_FLIGHT).read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
         run, seq, status, done = cast("tuple[str, int, str, list[str]]", json.loads(text))

@@ -1,4 +1,4 @@
-"""What goes slow and what fails in a plan host, and the stores that make it so."""
+"""The faults of a plan host: slow steps, late commits, and stores that fail."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wiring:
-    """The unlucky moments of a plan host.
+class PlannedFaults:
+    """The steps of a plan host that go slow, and the saves and loads that fail.
 
     Attributes:
         slow: Steps whose work takes effect late: everything else that can go on goes first.
         late: Steps whose commit begins late, in the same way (F-SLOW).
         overtaken: Steps whose save is slow inside a store that can be overtaken.
         twice: Steps whose snapshot is committed a second time (F-DUP).
-        busy: Steps whose first save of a life fails (F-DB-BUSY).
+        busy: Steps whose first save of an incarnation fails (F-DB-BUSY).
         busy_from: Number of crashes from which on saves and loads fail.
-        busy_loads: How many loads fail at the beginning of such a life, but for those of the first.
+        busy_loads: How many loads fail at the beginning of such an incarnation; none in the first.
     """
 
     slow: frozenset[str] = frozenset()
