@@ -1,7 +1,7 @@
-"""A turnstile for asyncio workers: the order of their I/O comes from a seed.
+"""A seeded scheduler for asyncio workers: the order of their I/O comes from a seed.
 
 A worker that handles several commands at once is driven by replies that arrive in whatever order
-the machine likes. Behind a turnstile every I/O operation of its ports is one turn, one turn is
+the machine likes. Under a `Scheduler` every I/O operation of its ports is one turn, one turn is
 taken at a time, and the next is drawn from a seeded generator when no task can go on without one.
 So one seed gives one interleaving, and another seed another, while the I/O itself stays real.
 
@@ -57,7 +57,7 @@ class Scheduler:
         """Virtual time, in seconds since the start; only sleeping moves it."""
 
     def run(self, main: Callable[[], Coroutine[None, None, T]]) -> T:
-        """Run a coroutine to its end on a new event loop behind this turnstile.
+        """Run a coroutine to its end on a new event loop under this scheduler.
 
         Args:
             main: Makes the coroutine.
@@ -106,14 +106,14 @@ class Scheduler:
         heapq.heappush(self._sleeping, (self.now_s + delay_s, self._sleeps, ready))
         await ready
 
-    def guard(self, port: T, *, free: frozenset[str] = frozenset()) -> T:
+    def serialize(self, port: T, *, free: frozenset[str] = frozenset()) -> T:
         """Return a port whose every coroutine method takes a turn.
 
         Args:
             port: An object with coroutine methods.
             free: Names of methods that wait for something without bound and take none.
         """
-        return cast("T", _Guarded(port, self, free))
+        return cast("T", _SerializedPort(port, self, free))
 
     def when_blocked(self, call: Callable[[], None]) -> None:
         """Have something called once, the next time that no task can go on.
@@ -149,10 +149,10 @@ class Scheduler:
         return False
 
 
-class _Guarded:
-    def __init__(self, port: object, turnstile: Scheduler, free: frozenset[str]) -> None:
+class _SerializedPort:
+    def __init__(self, port: object, scheduler: Scheduler, free: frozenset[str]) -> None:
         self._port = port
-        self._turnstile = turnstile
+        self._scheduler = scheduler
         self._free = free
 
     def __getattr__(self, name: str) -> object:
@@ -161,22 +161,22 @@ class _Guarded:
             return method
 
         async def in_turn(*arguments: object, **named: object) -> object:
-            return await self._turnstile.turn(lambda: method(*arguments, **named))
+            return await self._scheduler.turn(lambda: method(*arguments, **named))
 
         return in_turn
 
 
 class _Selector(selectors.DefaultSelector):
-    def __init__(self, turnstile: Scheduler) -> None:
+    def __init__(self, scheduler: Scheduler) -> None:
         super().__init__()
-        self._turnstile = turnstile
+        self._scheduler = scheduler
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         # The loop asks with a timeout other than 0 when no callback is ready to run.
-        if (timeout is None or timeout > 0) and self._turnstile.open_next():
+        if (timeout is None or timeout > 0) and self._scheduler.open_next():
             return []
         return super().select(timeout)
 
 
-def _loop(turnstile: Scheduler) -> asyncio.AbstractEventLoop:
-    return asyncio.SelectorEventLoop(_Selector(turnstile))
+def _loop(scheduler: Scheduler) -> asyncio.AbstractEventLoop:
+    return asyncio.SelectorEventLoop(_Selector(scheduler))

@@ -1,4 +1,4 @@
-"""The reference worker as a scenario's worker: behind a turnstile, with ids from the seed."""
+"""The reference worker as a scenario's worker: behind a scheduler, with ids from the seed."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class _Clock:
     The idle poll is left out: it would come by the passing of real time, and move the draws.
     """
 
-    def __init__(self, turnstile: Scheduler) -> None:
-        self._turnstile = turnstile
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
 
     async def sleep(self, delay_s: float) -> None:
         """Back off."""
-        await self._turnstile.sleep(delay_s)
+        await self._scheduler.sleep(delay_s)
 
     async def wait(self, event: asyncio.Event, timeout_s: float) -> None:  # noqa: ARG002
         """Idle."""
@@ -48,16 +48,16 @@ class _Clock:
 
 
 class _Wrapper:
-    """Puts the turnstile around each port that does I/O."""
+    """Puts the scheduler around each port that does I/O."""
 
-    def __init__(self, turnstile: Scheduler) -> None:
-        self._turnstile = turnstile
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
 
     def __call__(self, name: str, port: Port) -> Port:
         """Return what takes the port's place."""
         if name == "clock":
-            return cast("Port", _Clock(self._turnstile))
-        return self._turnstile.guard(port, free=_WAITS_WITHOUT_BOUND)
+            return cast("Port", _Clock(self._scheduler))
+        return self._scheduler.serialize(port, free=_WAITS_WITHOUT_BOUND)
 
 
 def reference_worker(site: Site, parts: Parts | None = None, capacity: int = 4) -> None:
@@ -120,7 +120,7 @@ def _leave_behind(site: Site) -> None:
 
 
 def _run(site: Site, parts: Parts | None, *, stop_when_idle: bool, capacity: int) -> None:
-    turnstile = Scheduler(f"{site.seed}/{site.incarnation}")
+    scheduler = Scheduler(f"{site.seed}/{site.incarnation}")
     _leave_behind(site)
     settings = Settings(
         root=site.worker_dir,
@@ -134,7 +134,7 @@ def _run(site: Site, parts: Parts | None, *, stop_when_idle: bool, capacity: int
     async def live() -> None:
         stop = asyncio.Event()
         if stop_when_idle:
-            turnstile.when_blocked(stop.set)
-        await run(settings, parts=parts, wrap=_Wrapper(turnstile), stop=stop)
+            scheduler.when_blocked(stop.set)
+        await run(settings, parts=parts, wrap=_Wrapper(scheduler), stop=stop)
 
-    turnstile.run(live)
+    scheduler.run(live)

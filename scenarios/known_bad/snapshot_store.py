@@ -89,7 +89,7 @@ class ReadThenWriteHost(PlanHost):
 
     def cas(self, store: BothStores) -> StoreCAS:
         """Make the store that commits go to."""
-        return ReadThenWrite(store, self.faults.overtaken, self.turnstile.sleep)
+        return ReadThenWrite(store, self.faults.overtaken, self.scheduler.sleep)
 
 
 class KeepsTheObject:

@@ -63,13 +63,13 @@ class PlanHost:
     Args:
         site: Where it lives.
         faults: What goes slow and what fails.
-        turnstile: Orders its I/O, and keeps its time.
+        scheduler: Orders its I/O, and keeps its time.
     """
 
-    def __init__(self, site: Site, faults: PlannedFaults, turnstile: Scheduler) -> None:
+    def __init__(self, site: Site, faults: PlannedFaults, scheduler: Scheduler) -> None:
         self.site = site
         self.faults = faults
-        self.turnstile = turnstile
+        self.scheduler = scheduler
         self.log = IncarnationLog(site.worker_dir)
         self.ledger = EffectLedger(site.world_dir)
         self.committer: Committer
@@ -128,7 +128,7 @@ class PlanHost:
         async with await SqliteStore.open(path, busy_timeout_s=BUSY_TIMEOUT_S) as opened:
             failing = crashes >= self.faults.busy_from
             busy = Busy(
-                self.turnstile.guard(opened),
+                self.scheduler.serialize(opened),
                 set(self.faults.busy) if failing else set(),
                 self.faults.busy_loads if failing and crashes else 0,
             )
@@ -158,7 +158,7 @@ class PlanHost:
                 await self.committer.seed_from_store(run_id)
                 return await load_if_any(self.store, run_id)
             except sqlite3.OperationalError:
-                await self.turnstile.sleep(RETRY_S)
+                await self.scheduler.sleep(RETRY_S)
         raise GaveUpError(run_id)
 
 
@@ -226,12 +226,12 @@ class Run:
         about = {"run": self.name, "step": step_id}
         crash_point("task.run.before", **about)
         if step_id in self.host.faults.slow:
-            await self.host.turnstile.sleep(LATE_S)
+            await self.host.scheduler.sleep(LATE_S)
             crash_point("slow.run.before", **about)
         self.host.ledger.record("step", f"{self.name}/{step_id}", str(self.host.site.incarnation))
         crash_point("task.run.after", **about)
         # Lanes that can begin now do so before this one records anything.
-        await self.host.turnstile.sleep(0)
+        await self.host.scheduler.sleep(0)
         snapshot = self.host.finish(self, step_id, base)
         await self._land(snapshot, step_id)
         crash_point("task.commit.after", **about)
@@ -250,7 +250,7 @@ class Run:
     async def _land(self, snapshot: Snapshot, step_id: str) -> None:
         if step_id in self.host.faults.late:
             self.host.log.send(snapshot)
-            await self.host.turnstile.sleep(LATE_S)
+            await self.host.scheduler.sleep(LATE_S)
             crash_point("late.commit.before", run=self.name, step=step_id)
         landed = await self._commit(snapshot, step_id)
         if step_id in self.host.faults.twice:
@@ -271,7 +271,7 @@ class Run:
                     return stored
                 snapshot = self._merged(stored, step_id)
             except sqlite3.OperationalError:
-                await self.host.turnstile.sleep(RETRY_S)
+                await self.host.scheduler.sleep(RETRY_S)
         raise GaveUpError(self.run_id)
 
     def _merged(self, stored: Snapshot | None, step_id: str) -> Snapshot:
@@ -295,5 +295,5 @@ class Run:
                 stored = await self.host.load(self.run_id)
                 self.seq = stored.seq if stored is not None else 0
             except sqlite3.OperationalError:
-                await self.host.turnstile.sleep(RETRY_S)
+                await self.host.scheduler.sleep(RETRY_S)
         raise GaveUpError(self.run_id)

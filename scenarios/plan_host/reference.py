@@ -72,8 +72,8 @@ def live(site: Site, host: type[PlanHost], faults: PlannedFaults) -> None:
         host: Its class.
         faults: What goes slow and what fails.
     """
-    turnstile = Scheduler(f"{site.seed}/{site.incarnation}")
-    turnstile.run(host(site, faults, turnstile).live)
+    scheduler = Scheduler(f"{site.seed}/{site.incarnation}")
+    scheduler.run(host(site, faults, scheduler).live)
 
 
 def plan_host(

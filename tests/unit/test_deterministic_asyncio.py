@@ -1,4 +1,4 @@
-"""The turnstile: the order of I/O from a seed, and virtual time."""
+"""The scheduler: the order of I/O from a seed, and virtual time."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ class Port:
 def order(seed: str, tasks: int = 6) -> list[str]:
     """Return the order in which tasks that ask at once get their turns."""
     port = Port()
-    turnstile = Scheduler(seed)
-    guarded = turnstile.guard(port)
+    scheduler = Scheduler(seed)
+    serialized = scheduler.serialize(port)
 
     async def main() -> None:
         async with asyncio.TaskGroup() as group:
             for n in range(tasks):
-                group.create_task(guarded.fetch(f"t{n}"))
+                group.create_task(serialized.fetch(f"t{n}"))
 
-    turnstile.run(main)
+    scheduler.run(main)
     return port.ends
 
 
@@ -76,17 +76,17 @@ def test_every_one_is_first_for_some_seed() -> None:
 def test_one_turn_is_taken_at_a_time() -> None:
     """An operation ends before the next begins, however many steps it takes."""
     port = Port()
-    turnstile = Scheduler("seed")
-    guarded = turnstile.guard(port)
+    scheduler = Scheduler("seed")
+    serialized = scheduler.serialize(port)
 
     async def worker(name: str) -> None:
         for n in range(3):
-            await guarded.fetch(f"{name}{n}")
+            await serialized.fetch(f"{name}{n}")
 
     async def main() -> None:
         await asyncio.gather(*(worker(name) for name in "abcd"))
 
-    turnstile.run(main)
+    scheduler.run(main)
     assert len(port.noted) == 24
     for begins, ends in zip(port.noted[::2], port.noted[1::2], strict=True):
         assert ends == begins.replace("begins", "ends")
@@ -95,17 +95,17 @@ def test_one_turn_is_taken_at_a_time() -> None:
 def test_an_operation_inside_a_turn_belongs_to_it() -> None:
     """A port that is built on a port takes one turn, and does not wait for itself."""
     port = Port()
-    turnstile = Scheduler("seed")
-    guarded = turnstile.guard(port)
+    scheduler = Scheduler("seed")
+    serialized = scheduler.serialize(port)
 
     async def outer(name: str) -> str:
-        await guarded.fetch(f"{name}1")
-        return await guarded.fetch(f"{name}2")
+        await serialized.fetch(f"{name}1")
+        return await serialized.fetch(f"{name}2")
 
     async def main() -> list[str]:
-        return await asyncio.gather(*(turnstile.turn(partial(outer, name)) for name in "ab"))
+        return await asyncio.gather(*(scheduler.turn(partial(outer, name)) for name in "ab"))
 
-    assert turnstile.run(main) == ["a2", "b2"]
+    assert scheduler.run(main) == ["a2", "b2"]
     assert port.ends in (["a1", "a2", "b1", "b2"], ["b1", "b2", "a1", "a2"])
 
 
@@ -114,17 +114,17 @@ def test_a_turn_after_a_turn_is_another_one() -> None:
 
     def interleaving(seed: str) -> list[str]:
         port = Port()
-        turnstile = Scheduler(seed)
-        guarded = turnstile.guard(port)
+        scheduler = Scheduler(seed)
+        serialized = scheduler.serialize(port)
 
         async def worker(name: str) -> None:
-            await guarded.fetch(f"{name}1")
-            await guarded.fetch(f"{name}2")
+            await serialized.fetch(f"{name}1")
+            await serialized.fetch(f"{name}2")
 
         async def main() -> None:
             await asyncio.gather(worker("a"), worker("b"))
 
-        turnstile.run(main)
+        scheduler.run(main)
         return port.ends
 
     seen = {tuple(interleaving(f"seed-{n}")) for n in range(40)}
@@ -135,45 +135,45 @@ def test_a_turn_after_a_turn_is_another_one() -> None:
 def test_who_is_cancelled_while_waiting_takes_no_turn() -> None:
     """A cancelled task leaves the queue, and the others go on."""
     port = Port()
-    turnstile = Scheduler("seed")
-    guarded = turnstile.guard(port)
+    scheduler = Scheduler("seed")
+    serialized = scheduler.serialize(port)
 
     async def main() -> None:
-        tasks = [asyncio.create_task(guarded.fetch(f"t{n}")) for n in range(3)]
+        tasks = [asyncio.create_task(serialized.fetch(f"t{n}")) for n in range(3)]
         await asyncio.sleep(0)  # all three wait now
         tasks[1].cancel()
         done = await asyncio.gather(*tasks, return_exceptions=True)
         assert isinstance(done[1], asyncio.CancelledError)
 
-    turnstile.run(main)
+    scheduler.run(main)
     assert sorted(port.ends) == ["t0", "t2"]
 
 
 def test_who_is_cancelled_with_the_turn_just_granted_gives_it_back() -> None:
     """Between the grant and the first step a cancellation does not lose the turn."""
     port = Port()
-    turnstile = Scheduler("seed")
-    guarded = turnstile.guard(port)
+    scheduler = Scheduler("seed")
+    serialized = scheduler.serialize(port)
 
     async def main() -> None:
-        first = asyncio.create_task(guarded.fetch("first"))
+        first = asyncio.create_task(serialized.fetch("first"))
         await asyncio.sleep(0)
-        assert turnstile.open_next()  # granted; the task has not run yet
-        assert not turnstile.open_next()
+        assert scheduler.open_next()  # granted; the task has not run yet
+        assert not scheduler.open_next()
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
-        await guarded.fetch("second")
+        await serialized.fetch("second")
 
-    turnstile.run(main)
+    scheduler.run(main)
     assert port.noted == ["second begins", "second ends"]
 
 
 def test_who_is_cancelled_in_a_turn_gives_it_back() -> None:
     """A cancelled operation ends its turn, and the others go on."""
     port = Port()
-    turnstile = Scheduler("seed")
-    guarded = turnstile.guard(port)
+    scheduler = Scheduler("seed")
+    serialized = scheduler.serialize(port)
     inside = asyncio.Event()
 
     async def stuck() -> None:
@@ -181,50 +181,50 @@ def test_who_is_cancelled_in_a_turn_gives_it_back() -> None:
         await asyncio.get_running_loop().create_future()
 
     async def main() -> None:
-        task = asyncio.create_task(turnstile.turn(stuck))
+        task = asyncio.create_task(scheduler.turn(stuck))
         await inside.wait()
         task.cancel()
-        await guarded.fetch("next")
+        await serialized.fetch("next")
         assert task.cancelled()
 
-    turnstile.run(main)
+    scheduler.run(main)
     assert port.ends == ["next"]
 
 
 def test_an_operation_that_fails_gives_its_turn_back() -> None:
     """An error comes to the one who asked, and the others go on."""
     port = Port()
-    turnstile = Scheduler("seed")
-    guarded = turnstile.guard(port)
+    scheduler = Scheduler("seed")
+    serialized = scheduler.serialize(port)
 
     async def failing() -> None:
         raise ConnectionError("lost")
 
     async def main() -> None:
         with pytest.raises(ConnectionError, match="lost"):
-            await turnstile.turn(failing)
-        await guarded.fetch("next")
+            await scheduler.turn(failing)
+        await serialized.fetch("next")
 
-    turnstile.run(main)
+    scheduler.run(main)
     assert port.ends == ["next"]
 
 
 def test_sleepers_wake_in_the_order_of_their_times() -> None:
     """HAR-06: virtual time goes from one wake-up to the next, equal times in order of asking."""
-    turnstile = Scheduler("seed")
+    scheduler = Scheduler("seed")
     woken: list[tuple[str, float]] = []
 
     async def sleeper(name: str, *delays_s: float) -> None:
         for delay_s in delays_s:
-            await turnstile.sleep(delay_s)
-            woken.append((name, turnstile.now_s))
+            await scheduler.sleep(delay_s)
+            woken.append((name, scheduler.now_s))
 
     async def main() -> None:
         await asyncio.gather(
             sleeper("long", FOREVER_S), sleeper("twice", 10, 30), sleeper("c", 20), sleeper("d", 20)
         )
 
-    turnstile.run(main)
+    scheduler.run(main)
     assert woken == [
         ("twice", 10),
         ("c", 20),
@@ -237,92 +237,92 @@ def test_sleepers_wake_in_the_order_of_their_times() -> None:
 def test_no_one_sleeps_past_a_waiting_operation() -> None:
     """HAR-06: virtual time moves only when no I/O is left to do."""
     port = Port()
-    turnstile = Scheduler("seed")
-    guarded = turnstile.guard(port)
+    scheduler = Scheduler("seed")
+    serialized = scheduler.serialize(port)
 
     async def sleeper() -> None:
-        await turnstile.sleep(1)
+        await scheduler.sleep(1)
         port.noted.append("awake ends")
 
     async def main() -> None:
-        await asyncio.gather(sleeper(), *(guarded.fetch(name) for name in "abc"))
+        await asyncio.gather(sleeper(), *(serialized.fetch(name) for name in "abc"))
 
-    turnstile.run(main)
+    scheduler.run(main)
     assert port.ends[-1] == "awake"
 
 
 def test_a_cancelled_sleeper_does_not_move_time() -> None:
     """HAR-06: a back-off that was given up costs nothing."""
-    turnstile = Scheduler("seed")
+    scheduler = Scheduler("seed")
 
     async def main() -> None:
-        given_up = asyncio.create_task(turnstile.sleep(5))
+        given_up = asyncio.create_task(scheduler.sleep(5))
         await asyncio.sleep(0)
         given_up.cancel()
-        await turnstile.sleep(10)
+        await scheduler.sleep(10)
 
-    turnstile.run(main)
-    assert turnstile.now_s == 10
+    scheduler.run(main)
+    assert scheduler.now_s == 10
 
 
-def test_a_guarded_port_is_the_port() -> None:
-    """Arguments, results and plain methods of a guarded port are the port's own."""
+def test_a_serialized_port_is_the_port() -> None:
+    """Arguments, results and plain methods of a serialized port are the port's own."""
     port = Port()
-    turnstile = Scheduler("seed")
-    guarded = turnstile.guard(port)
+    scheduler = Scheduler("seed")
+    serialized = scheduler.serialize(port)
 
     async def main() -> str:
-        assert guarded.size() == 0
-        return await guarded.fetch("a", answer="b")
+        assert serialized.size() == 0
+        return await serialized.fetch("a", answer="b")
 
-    assert turnstile.run(main) == "b"
-    assert guarded.size() == 2
+    assert scheduler.run(main) == "b"
+    assert serialized.size() == 2
     with pytest.raises(AttributeError, match="no_such_method"):
-        guarded.no_such_method  # type: ignore[attr-defined]  # noqa: B018
+        serialized.no_such_method  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_a_free_method_takes_no_turn() -> None:
     """What waits without bound must not hold up the others, nor be held up by them."""
     port = Port()
-    turnstile = Scheduler("seed")
-    guarded = turnstile.guard(port, free=frozenset({"listen"}))
-    assert guarded.listen == port.listen
-    assert guarded.fetch != port.fetch
+    scheduler = Scheduler("seed")
+    serialized = scheduler.serialize(port, free=frozenset({"listen"}))
+    assert serialized.listen == port.listen
+    assert serialized.fetch != port.fetch
 
     async def main() -> str:
         async def occupied() -> str:
             # Nobody else can take a turn now, and this ends only when the free method has.
             return await outside
 
-        outside = asyncio.create_task(guarded.listen())
-        return await turnstile.turn(occupied)
+        outside = asyncio.create_task(serialized.listen())
+        return await scheduler.turn(occupied)
 
-    assert turnstile.run(main) == "heard"
+    assert scheduler.run(main) == "heard"
 
 
 def test_what_waits_for_a_block_is_called_last_and_once() -> None:
     """It is called when nothing else can go on: after every operation and every sleeper."""
     port = Port()
-    turnstile = Scheduler("seed")
-    guarded = turnstile.guard(port)
+    scheduler = Scheduler("seed")
+    serialized = scheduler.serialize(port)
     calls: list[float] = []
 
     async def main() -> None:
         blocked = asyncio.Event()
 
         def call() -> None:
-            calls.append(turnstile.now_s)
+            calls.append(scheduler.now_s)
             blocked.set()
 
-        turnstile.when_blocked(call)
+        scheduler.when_blocked(call)
         async with asyncio.TaskGroup() as group:
-            group.create_task(guarded.fetch("a"))
-            group.create_task(turnstile.sleep(7))
+            group.create_task(serialized.fetch("a"))
+            group.create_task(scheduler.sleep(7))
             await blocked.wait()
-        await turnstile.sleep(1)
-        await guarded.fetch("b")
+        await scheduler.sleep(1)
+        await serialized.fetch("b")
 
-    turnstile.run(main)
+    scheduler.run(main)
     assert calls == [7.0]
     assert port.ends == ["a", "b"]
 
@@ -334,7 +334,7 @@ def test_nothing_to_open_is_said() -> None:
 
 def test_real_waits_stay_real() -> None:
     """Real I/O is waited for: a reply from a pipe wakes its task."""
-    turnstile = Scheduler("seed")
+    scheduler = Scheduler("seed")
 
     async def main() -> bytes:
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -352,6 +352,6 @@ def test_real_waits_stay_real() -> None:
 
         async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
-            return await turnstile.turn(ask)
+            return await scheduler.turn(ask)
 
-    assert turnstile.run(main) == b"hello\n"
+    assert scheduler.run(main) == b"hello\n"

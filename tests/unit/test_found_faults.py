@@ -103,18 +103,18 @@ def test_moment_is_reached_by_its_own_hit_and_struck_once_an_experiment() -> Non
 
 def test_virtual_sleep_inside_a_turn_is_refused() -> None:
     """Rule 11: never a hang."""
-    turnstile = Scheduler("seed")
+    scheduler = Scheduler("seed")
 
     async def main() -> None:
-        await turnstile.turn(lambda: turnstile.sleep(1))
+        await scheduler.turn(lambda: scheduler.sleep(1))
 
     with pytest.raises(RuntimeError, match="does not pass inside a turn"):
-        turnstile.run(main)
+        scheduler.run(main)
 
 
 def test_task_that_outlives_its_turn_takes_turns_of_its_own() -> None:
     """One operation at a time: what an operation has started is on its own when it is over."""
-    turnstile = Scheduler("seed")
+    scheduler = Scheduler("seed")
     order: list[str] = []
 
     async def operation(name: str) -> None:
@@ -129,16 +129,16 @@ def test_task_that_outlives_its_turn_takes_turns_of_its_own() -> None:
 
         async def later() -> None:
             await go.wait()
-            await turnstile.turn(lambda: operation("inner"))
+            await scheduler.turn(lambda: operation("inner"))
 
         async def start() -> None:
             begun.append(asyncio.create_task(later()))
 
-        await turnstile.turn(start)
+        await scheduler.turn(start)
         go.set()
-        await asyncio.gather(*begun, turnstile.turn(lambda: operation("outer")))
+        await asyncio.gather(*begun, scheduler.turn(lambda: operation("outer")))
 
-    turnstile.run(main)
+    scheduler.run(main)
     assert order in (
         ["inner in", "inner out", "outer in", "outer out"],
         ["outer in", "outer out", "inner in", "inner out"],
