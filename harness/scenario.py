@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from harness.model.errors import UnknownNameError, UsageError
@@ -86,7 +86,6 @@ class Scenario:
     strike: tuple[str, ...] = ()
     transport: Literal["unix", "tcp"] = "unix"
     deadline_s: float = 10.0
-    summary: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):

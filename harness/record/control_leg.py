@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harness.model.schedule import CONTROL
 from harness.record.history import history
 from harness.record.states import Held, read_held, state
-from harness.record.world_view import Seen, read_seen
+from harness.record.world_view import Observed, observe
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,9 +50,9 @@ def control_row(
     }
     if result.schedule != CONTROL:
         first = replace(control, incarnations=control.incarnations[:1])
-        seen = read_seen(image / "world") if image.is_dir() else Seen()
+        observed = observe(image / "world") if image.is_dir() else Observed()
         row["history"], row["history_left_out"] = history(
-            first, [seen] * len(first.incarnations), _ENTRIES
+            first, [observed] * len(first.incarnations), _ENTRIES
         )
         if recovered is not None and image.is_dir():
             row["state"] = state(1, "the control leg at rest", recovered, read_held(image))

@@ -83,7 +83,7 @@ class EffectRow(TypedDict):
     by: list[str]
 
 
-class DecisionRow(TypedDict):
+class RecordedDecision(TypedDict):
     """A decision of recovery, from the worker's books."""
 
     incarnation: int
@@ -170,7 +170,7 @@ class MinimalRow(TypedDict):
     steps: list[ShrinkStep]
 
 
-class LifeRow(TypedDict):
+class IncarnationRow(TypedDict):
     """An incarnation: how it ended, and the end of what it wrote."""
 
     number: int
@@ -207,13 +207,13 @@ class FailureRecord(TypedDict):
     violations: list[ViolationRow]
     promises: list[PromiseRow]
     strikes: list[StrikeRow]
-    incarnations: list[LifeRow]
+    incarnations: list[IncarnationRow]
     history: list[HistoryRow]
     history_left_out: int
     workload: WorkloadRow
     commands: list[CommandRow]
     effects: list[EffectRow]
-    decisions: list[DecisionRow]
+    decisions: list[RecordedDecision]
     states: list[StateRow]
     survivors: list[str]
     control: ControlRow

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from harness.record.world_view import told
+from harness.record.world_view import describe_fact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.model.result import ExperimentResult, IncarnationTrace
     from harness.record.failure_schema import HistoryRow
-    from harness.record.world_view import Seen
+    from harness.record.world_view import Observed
 
 _MOST = 100_000
 _CONTEXT_CHARS = 200
@@ -20,20 +20,20 @@ What = Literal["started", "point", "struck", "ended", "fact", "effect"]
 
 
 def history(
-    result: ExperimentResult, seen: list[Seen], most: int = _MOST
+    result: ExperimentResult, observed: list[Observed], most: int = _MOST
 ) -> tuple[list[HistoryRow], int]:
     """Return the history, and how many entries were left out of its middle.
 
     Args:
         result: What each incarnation did.
-        seen: What the world had seen after each of them.
+        observed: What the world had seen after each of them.
         most: How many entries to keep.
     """
     struck = {(fired.incarnation, str(fired.moment)) for fired in result.fired}
     moments = {str(fired.moment): fired.moment for fired in result.fired}
     rows: list[HistoryRow] = []
     facts = effects = 0
-    for life, then in zip(result.incarnations, seen, strict=True):
+    for life, then in zip(result.incarnations, observed, strict=True):
         rows.append(_row(life, "started", "started"))
         for hit in life.hits:
             hurt = any(
@@ -56,9 +56,11 @@ def history(
     return rows, left_out
 
 
-def _sighted(life: IncarnationTrace, then: Seen, facts: int, effects: int) -> Iterator[HistoryRow]:
+def _sighted(
+    life: IncarnationTrace, then: Observed, facts: int, effects: int
+) -> Iterator[HistoryRow]:
     for fact in then.facts[facts:]:
-        yield _row(life, "fact", told(fact))
+        yield _row(life, "fact", describe_fact(fact))
     for effect in then.effects[effects:]:
         by = f" by {effect.token}" if effect.token else ""
         yield _row(life, "effect", f"{effect.kind} {effect.key}{by}")

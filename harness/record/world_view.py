@@ -33,7 +33,7 @@ _BODY_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Observed:
     """What the world had seen when an image was taken.
 
     Attributes:
@@ -47,8 +47,8 @@ class Seen:
     books: CoordinatorFacts | None = None
 
 
-def read_seen(world_dir: Path) -> Seen:
-    """Read what a world saw; what is not there or cannot be read was not seen."""
+def observe(world_dir: Path) -> Observed:
+    """Read what a world saw; what is not there or cannot be read was not observed."""
     try:
         books = read_facts(world_dir)
     except HarnessError:
@@ -58,14 +58,14 @@ def read_seen(world_dir: Path) -> Seen:
         effects = EffectLedger(world_dir).effects()
     except (OSError, ValueError, TypeError):
         effects = ()
-    return Seen(tuple(sorted(facts, key=_position)), effects, books)
+    return Observed(tuple(sorted(facts, key=_position)), effects, books)
 
 
 def _position(fact: Fact) -> int:
     return fact.event.position if isinstance(fact, Receipt) else fact.position
 
 
-def told(fact: Fact) -> str:
+def describe_fact(fact: Fact) -> str:
     """Say a fact in a few words."""
     match fact:
         case OfferedCommand():
@@ -88,22 +88,22 @@ def told(fact: Fact) -> str:
             return f"command {fact.command_id} refused by {fact.session_id}: {fact.reason}"
 
 
-def commands(workload: Workload, seen: list[Seen]) -> list[CommandRow]:
+def commands(workload: Workload, observed: list[Observed]) -> list[CommandRow]:
     """Say of each command what was promised and what came of it.
 
     Args:
         workload: What was asked.
-        seen: What the world had seen after each incarnation.
+        observed: What the world had seen after each incarnation.
     """
     every = [(command, False) for command in workload.commands] + [(workload.fresh, True)]
-    return [_command(command, seen, fresh=fresh) for command, fresh in every]
+    return [_command(command, observed, fresh=fresh) for command, fresh in every]
 
 
-def _command(command: Command, seen: list[Seen], *, fresh: bool) -> CommandRow:
+def _command(command: Command, observed: list[Observed], *, fresh: bool) -> CommandRow:
     name = command.command_id
-    books = (seen[-1].books if seen else None) or CoordinatorFacts()
+    books = (observed[-1].books if observed else None) or CoordinatorFacts()
     accepted_in = 0
-    for number, then in enumerate(seen, start=1):
+    for number, then in enumerate(observed, start=1):
         if then.books and any(ack.command_id == name for ack in then.books.acks):
             accepted_in = number
             break
@@ -121,11 +121,11 @@ def _command(command: Command, seen: list[Seen], *, fresh: bool) -> CommandRow:
     }
 
 
-def effects(seen: Seen) -> list[EffectRow]:
+def effects(observed: Observed) -> list[EffectRow]:
     """Count the effects of the ledger, in the order of their first."""
-    times = Counter((effect.kind, effect.key) for effect in seen.effects)
+    times = Counter((effect.kind, effect.key) for effect in observed.effects)
     by: dict[tuple[str, str], list[str]] = {}
-    for effect in seen.effects:
+    for effect in observed.effects:
         by.setdefault((effect.kind, effect.key), []).append(effect.token)
     return [
         {

@@ -12,7 +12,7 @@ from harness.record.failure_schema import FAILURE_SCHEMA
 from harness.record.history import history
 from harness.record.states import Held, read_held, state
 from harness.record.strikes import strike_row
-from harness.record.world_view import commands, effects, read_seen
+from harness.record.world_view import commands, effects, observe
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from harness.model.workload import Workload
     from harness.oracles.mailbox.worker_state import WorkerState
     from harness.record.failure_schema import (
-        DecisionRow,
         EnvironmentRow,
         FailureRecord,
-        LifeRow,
+        IncarnationRow,
         MinimalRow,
+        RecordedDecision,
         StateRow,
         WorkloadRow,
     )
@@ -74,8 +74,8 @@ def failure_record(
     scenario = outcome.scenario
     workload = scenario.workload(result.seed)
     images = [folder / "images" / f"{life.number}-end" for life in result.incarnations]
-    seen = [read_seen(image / "world") for image in images]
-    rows, left_out = history(result, seen)
+    observed = [observe(image / "world") for image in images]
+    rows, left_out = history(result, observed)
     states, recovered = _states(result, images) if about.compared else ([], None)
     record: FailureRecord = {
         "schema": FAILURE_SCHEMA,
@@ -94,12 +94,12 @@ def failure_record(
             for o in scenario.oracles
         ],
         "strikes": [strike_row(fired, result, outcome) for fired in result.fired],
-        "incarnations": _lives(result, folder / "control"),
+        "incarnations": _incarnations(result, folder / "control"),
         "history": rows,
         "history_left_out": left_out,
         "workload": _workload(workload),
-        "commands": commands(workload, seen),
-        "effects": effects(seen[-1]) if seen else [],
+        "commands": commands(workload, observed),
+        "effects": effects(observed[-1]) if observed else [],
         "decisions": _decisions(outcome, images),
         "states": states,
         "survivors": list(result.survivors),
@@ -115,7 +115,7 @@ def failure_record(
     return masked
 
 
-def _lives(result: ExperimentResult, control_dir: Path) -> list[LifeRow]:
+def _incarnations(result: ExperimentResult, control_dir: Path) -> list[IncarnationRow]:
     return [
         {
             "number": life.number,
@@ -142,7 +142,7 @@ def _workload(workload: Workload) -> WorkloadRow:
     }
 
 
-def _decisions(outcome: ScenarioOutcome, images: list[Path]) -> list[DecisionRow]:
+def _decisions(outcome: ScenarioOutcome, images: list[Path]) -> list[RecordedDecision]:
     """Read the decisions with the reader of books that an oracle of the scenario has."""
     readers = [
         reader
@@ -151,7 +151,7 @@ def _decisions(outcome: ScenarioOutcome, images: list[Path]) -> list[DecisionRow
     ]
     if not readers:
         return []
-    found: list[DecisionRow] = []
+    found: list[RecordedDecision] = []
     known = 0
     for number, image in enumerate(images, start=1):
         with suppress(Exception):  # a reader that fails is the scenario's; there is nothing to show

@@ -39,7 +39,7 @@ def why(record: FailureRecord) -> tuple[tuple[str, str], ...]:
     subjects = _subjects(record)
     names = frozenset({*subjects, *_attempts_of(record, subjects)})
     about = " and ".join(subjects) or "it"
-    told = (
+    reasons = (
         *(("Killed", _between(strike)) for strike in strikes),
         ("World by then:", "; ".join(_seen(record, names, range(last + 1)))),
         ("Disk by then:", _on_disk(record, last, names, about)),
@@ -47,7 +47,7 @@ def why(record: FailureRecord) -> tuple[tuple[str, str], ...]:
         ("World after that:", "; ".join(_seen(record, names, later, first=True))),
         ("Control leg:", _only_in_control(record, names, about)),
     )
-    return tuple((label, text) for label, text in told if text)
+    return tuple((label, text) for label, text in reasons if text)
 
 
 def _between(strike: StrikeRow) -> str:

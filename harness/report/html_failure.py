@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.report.diagnosis import why
 from harness.report.html_page import render
 from harness.report.repro_script import commands_to_repeat
-from harness.report.timeline_svg import control_timeline, timeline, told
+from harness.report.timeline_svg import control_timeline, describe_row, timeline
 from harness.report.view_model import broken_promises, change, contract, happened
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def failure_page(record: FailureRecord) -> str:
             "signs": _SIGNS,
             "open_states": max(_OPEN_STATES, len(record["strikes"]) + 1),
             "again": commands_to_repeat(record),
-            "history": [(row, told(row)) for row in shown],
+            "history": [(row, describe_row(row)) for row in shown],
             "history_hidden": len(record["history"]) - len(shown) + record["history_left_out"],
         },
     )

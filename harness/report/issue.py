@@ -8,7 +8,7 @@ from harness.report.diagnosis import why
 from harness.report.markdown import code, fenced
 from harness.report.output import Output, Surroundings, write_text
 from harness.report.repro_script import commands_to_repeat
-from harness.report.timeline_svg import told
+from harness.report.timeline_svg import describe_row
 from harness.report.view_model import broken_promises, change, headline
 
 if TYPE_CHECKING:
@@ -122,9 +122,9 @@ def _steps(record: FailureRecord) -> Iterator[str]:
         if first > 1:
             yield f"It passes {first - 1} points."
         for row in own[first : struck[0]]:
-            yield f"It passes {code(told(row))}."
+            yield f"It passes {code(describe_row(row))}."
         for index in struck:
-            yield f"**✗ STRIKE: {code(told(own[index]))}**"
+            yield f"**✗ STRIKE: {code(describe_row(own[index]))}**"
 
 
 def _durable(record: FailureRecord) -> Iterator[str]:

@@ -211,11 +211,11 @@ def _kept(rows: list[HistoryRow], lane: str) -> list[tuple[HistoryRow, int]]:
 
 
 def _marks(row: HistoryRow, gap: int, x: int, y: int) -> list[Mark]:
-    mark = Mark(x, y, row["what"], f"{row['order']}: {told(row)}")
+    mark = Mark(x, y, row["what"], f"{row['order']}: {describe_row(row)}")
     return [Mark(x, y, "gap", f"{gap} entries are not drawn"), mark] if gap else [mark]
 
 
-def told(row: HistoryRow) -> str:
+def describe_row(row: HistoryRow) -> str:
     """Say an entry of the history in one line."""
     context = ", ".join(f"{key}={value}" for key, value in row["context"].items())
     text = f"{row['text']} [{context}]" if context else row["text"]

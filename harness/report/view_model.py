@@ -15,7 +15,7 @@ _RULE = (
 
 
 @dataclass(frozen=True, slots=True)
-class PromiseRow:
+class JudgedPromise:
     """A promise and what was found against it.
 
     Attributes:
@@ -29,7 +29,7 @@ class PromiseRow:
     found: tuple[str, ...]
 
 
-def contract(record: FailureRecord) -> tuple[PromiseRow, ...]:
+def contract(record: FailureRecord) -> tuple[JudgedPromise, ...]:
     """Return every promise: what the scenario is pinned by, the other broken ones, the rest."""
     found: dict[str, list[str]] = {}
     for violation in record["violations"]:
@@ -38,11 +38,11 @@ def contract(record: FailureRecord) -> tuple[PromiseRow, ...]:
     pinned = [name for name in found if name == record["pin"].partition(":")[2]]
     order = dict.fromkeys([*pinned, *found, *promises])
     return tuple(
-        PromiseRow(name, promises.get(name, ""), tuple(found.get(name, ()))) for name in order
+        JudgedPromise(name, promises.get(name, ""), tuple(found.get(name, ()))) for name in order
     )
 
 
-def broken_promises(record: FailureRecord) -> tuple[PromiseRow, ...]:
+def broken_promises(record: FailureRecord) -> tuple[JudgedPromise, ...]:
     """Return the promises that were broken; the one that the scenario is pinned by first."""
     return tuple(row for row in contract(record) if row.found)
 

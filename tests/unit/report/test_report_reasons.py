@@ -42,8 +42,8 @@ def test_decision_about_an_attempt_at_the_subject_is_named(record: FailureRecord
     record["states"][0]["tables"][0]["rows"] += [
         {"change": "added", "cells": ["a1", "o1", "running"], "before": []}
     ]
-    told = dict(why(record))
-    assert told["Recovery decided:"] == "restart, because it was running and has no checkpoint"
+    reasons = dict(why(record))
+    assert reasons["Recovery decided:"] == "restart, because it was running and has no checkpoint"
 
 
 def test_subject_that_is_nowhere_on_disk_is_said_to_be_missing(record: FailureRecord) -> None:
