@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
+
+from harness.model.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+_SHOWN = 8
+"""How many known names are shown when none is near."""
 
 
 class HarnessError(Exception):
@@ -18,7 +23,7 @@ class UsageError(HarnessError):
 
 
 class UnknownNameError(UsageError):
-    """A name is not known; the message carries the nearest known one.
+    """A name is not known; the message has the nearest known one, or a few that are known.
 
     Args:
         kind: What the name should have named, for example ``"scenario"``.
@@ -30,8 +35,14 @@ class UnknownNameError(UsageError):
         self.kind = kind
         self.name = name
         self.known = choices = tuple(sorted(set(known)))
-        near = difflib.get_close_matches(name, choices, n=1, cutoff=0.0)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; there is no {kind} at all"
+        if (near := nearest(name, choices)) is not None:
+            hint = f"; did you mean {near!r}?"
+        elif not choices:
+            hint = f"; there is no {kind} at all"
+        elif len(choices) <= _SHOWN:
+            hint = f"; known: {', '.join(map(repr, choices))}"
+        else:
+            hint = ""
         super().__init__(f"unknown {kind} {name!r}{hint}")
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:

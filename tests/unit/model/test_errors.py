@@ -33,16 +33,27 @@ EVERY = [
     [
         ("refernce", ["reference", "orders"], "reference"),
         ("smok", ["deep", "full", "smoke"], "smoke"),
-        ("", ["only"], "only"),
-        ("quite-different", ["x"], "x"),
-        ("a", (each for each in ("b", "b", "aa")), "aa"),
+        ("SMOKE", ["deep", "full", "smoke"], "smoke"),
+        ("unkown_sent_agian", ["unknown-sent-again", "x"], "unknown-sent-again"),
+        ("a", (each for each in ("bb", "bb", "aa")), "aa"),
     ],
 )
 def test_an_unknown_name_comes_with_the_nearest(name: str, known: list[str], nearest: str) -> None:
-    """Rule 7: whenever there is a known name, the nearest one is in the message."""
+    """Rule 7: where a known name is near, it is in the message."""
     error = UnknownNameError("thing", name, known)
     assert str(error) == f"unknown thing {name!r}; did you mean {nearest!r}?"
     assert isinstance(error, UsageError)
+
+
+def test_a_far_name_is_not_suggested() -> None:
+    """It said: unknown scenario 'no-such-scenario'; did you mean 'unknown-sent-again'?"""
+    many = [f"unknown-sent-again-{n}" for n in range(20)]
+    assert str(UnknownNameError("scenario", "no-such-scenario", many)) == (
+        "unknown scenario 'no-such-scenario'"
+    )
+    assert str(UnknownNameError("tier", "quick", ["smoke", "deep", "full"])) == (
+        "unknown tier 'quick'; known: 'deep', 'full', 'smoke'"
+    )
 
 
 def test_an_unknown_name_where_there_is_none() -> None:
