@@ -25,8 +25,8 @@ from harness.model.errors import HarnessError, UsageError
 from harness.model.schedule import parse
 from harness.record.environment import NOWHERE
 from harness.record.failure_schema import FAILURE
-from harness.record.minimal import minimal_row, unshrunk_row
 from harness.record.masking import StableMasking
+from harness.record.minimal import minimal_row, unshrunk_row
 from harness.record.outcome import ScenarioOutcome
 from harness.record.validation import check
 from harness.record.write_failure import FailureContext, failure_record

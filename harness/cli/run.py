@@ -107,7 +107,10 @@ def run(  # noqa: PLR0917 - one parameter per option
     pins = pins_in(Path()) if pins_file is None else read_pins(pins_file)
     known = load(source)
     scenarios = judged_by(select(known, names), oracles)
-    schedule = None if at is None else parse(at)
+    catalogues = {each.name: scan(each.points) for each in scenarios}
+    labels = (label for catalogue in catalogues.values() for label in catalogue.labels)
+    schedule = None if at is None else parse(at, labels)
+    pins.check(catalogues)
     request = SessionRequest(
         scenarios,
         root=root or default_root(),

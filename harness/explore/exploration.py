@@ -20,23 +20,17 @@ if TYPE_CHECKING:
     from harness.explore.tiers import Rounds
     from harness.model.result import ExperimentResult
     from harness.model.schedule import Schedule
-    from harness.moments.catalogue import Catalogue
     from harness.scenario import Scenario
 
 
 def check_schedule(schedule: Schedule, scenario: Scenario) -> None:
-    """See that every label of a schedule is declared by the worker of a scenario.
+    """See that every moment of a schedule is declared by the worker of a scenario.
 
     Raises:
-        UnknownNameError: One is not; the message carries the nearest label.
+        UnknownNameError: One is not; the message has the nearest label or context key.
     """
-    _check_labels(schedule, scenario, scan(scenario.points))
-
-
-def _check_labels(schedule: Schedule, scenario: Scenario, catalogue: Catalogue) -> None:
     if scenario.points:
-        for moment in schedule.moments:
-            catalogue[moment.label]
+        scan(scenario.points).check(schedule)
 
 
 class Exploration:
@@ -69,7 +63,7 @@ class Exploration:
         for label in scenario.strike:
             self.catalogue[label]
         if at is not None:
-            _check_labels(at, scenario, self.catalogue)
+            check_schedule(at, scenario)
         self._whole = at is None
         self._plan = _only(at) if at is not None else _tier(scenario, tier, seed)
         self._planned: list[Schedule] = []

@@ -14,9 +14,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from harness.model.errors import UnknownNameError, UsageError
-from harness.points import well_formed
+from harness.model.nearest import nearest
+from harness.points import SIDES, well_formed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 FAULTS = ("kill",)
 """Known faults. ``kill``: SIGKILL of the worker's process."""
@@ -24,9 +29,45 @@ FAULTS = ("kill",)
 MAX_ORDINAL = 999_999_999
 """The highest hit that a moment can name."""
 
-_LABEL = re.compile(r"[a-z0-9_.]+")
+_LABEL = re.compile(r"[^\s\[\]#=,/]+")
+"""Whatever may be meant as a label: a misspelt one is answered with the right one."""
+
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ORDINAL = re.compile(r"[1-9][0-9]{0,8}(?![0-9])")
+
+
+class MalformedLabelError(UsageError):
+    """A label does not have the form of one; the message has the nearest that has.
+
+    Args:
+        label: The label as it was given.
+        known: The labels that it can be, if they are known.
+        place: Where it stands, to begin the message with.
+        shown: More lines for the reader.
+    """
+
+    def __init__(
+        self, label: str, known: Iterable[str] = (), place: str = "", shown: str = ""
+    ) -> None:
+        self.label = label
+        self.known = tuple(sorted(set(known)))
+        self.place = place
+        self.shown = shown
+        near = nearest(label, self.known) or _with_right_side(label)
+        hint = f"; did you mean {near!r}?" if near else ""
+        super().__init__(
+            f"{place}label {label!r} must match noun.step.({'|'.join(SIDES)}){hint}{shown}"
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.label, self.known, self.place, self.shown)
+
+
+def _with_right_side(label: str) -> str:
+    """Return a label whose side alone was misspelt, or nothing."""
+    words, _, side = label.rpartition(".")
+    right = f"{words}.{nearest(side, SIDES)}"
+    return right if well_formed(right) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +81,8 @@ class Moment:
         value: Text of the context value.
 
     Raises:
-        UsageError: The label, the key or the ordinal is not well formed.
+        MalformedLabelError: The label is not well formed.
+        UsageError: The key or the ordinal is not well formed.
     """
 
     label: str
@@ -50,7 +92,7 @@ class Moment:
 
     def __post_init__(self) -> None:
         if not well_formed(self.label):
-            raise UsageError(f"label {self.label!r} does not read noun.step.before|after|mid")
+            raise MalformedLabelError(self.label)
         if not 1 <= self.ordinal <= MAX_ORDINAL:
             raise UsageError(
                 f"hits are counted from 1 to {MAX_ORDINAL}, not {self.ordinal}: {self.label}"
@@ -128,42 +170,46 @@ CONTROL = Schedule()
 """The schedule without a strike: the control leg of every scenario."""
 
 
-def parse(text: str) -> Schedule:
+def parse(text: str, labels: Iterable[str] = ()) -> Schedule:
     """Read the text form.
 
     Args:
         text: For example ``ack.send.before[command=c2]#1=kill / recovery.scan.before=kill``; empty
             or blank is the control leg.
+        labels: Known labels, to suggest the nearest of them for one that is not well formed; read
+            only then.
 
     Raises:
         UsageError: The text is not a schedule; the message shows the place.
+        UnknownNameError: A fault is not known.
     """
     if not text.strip():
         return CONTROL
-    return _Reader(text).schedule()
+    return _Reader(text, labels).schedule()
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, labels: Iterable[str]) -> None:
         self._text = text
+        self._labels = labels
         self._at = 0
 
     def schedule(self) -> Schedule:
-        incarnations = [self._life()]
+        incarnations = [self._incarnation()]
         while self._took("/"):
-            incarnations.append(self._life())
+            incarnations.append(self._incarnation())
         if self._at < len(self._text):
             raise self._wrong("'/' , ',' or the end")
         return Schedule(tuple(incarnations))
 
-    def _life(self) -> tuple[Strike, ...]:
+    def _incarnation(self) -> tuple[Strike, ...]:
         strikes = [self._strike()]
         while self._took(","):
             strikes.append(self._strike())
         return tuple(strikes)
 
     def _strike(self) -> Strike:
-        label = self._word(_LABEL, "a label such as ack.send.before")
+        label = self._label()
         key = value = ""
         if self._took("["):
             key = self._word(_KEY, "a context key")
@@ -175,6 +221,15 @@ class _Reader:
             raise self._wrong("'=' and a fault")
         fault = self._word(_KEY, "a fault such as kill")
         return Strike(Moment(label, ordinal, key, value), fault)
+
+    def _label(self) -> str:
+        label = self._word(_LABEL, "a label such as ack.send.before")
+        if not well_formed(label):
+            column = self._at - len(label)
+            raise MalformedLabelError(
+                label, self._labels, f"schedule, column {column + 1}: ", self._pointer(column)
+            )
+        return label
 
     def _value(self) -> str:
         taken: list[str] = []
@@ -211,7 +266,8 @@ class _Reader:
             self._at += 1
 
     def _wrong(self, wanted: str) -> UsageError:
-        return UsageError(
-            f"schedule, column {self._at + 1}: expected {wanted}\n"
-            f"  {self._text}\n  {' ' * self._at}^"
-        )
+        place = f"schedule, column {self._at + 1}"
+        return UsageError(f"{place}: expected {wanted}{self._pointer(self._at)}")
+
+    def _pointer(self, column: int) -> str:
+        return f"\n  {self._text}\n  {' ' * column}^"

@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.model.errors import UnknownNameError, UsageError
+from harness.model.schedule import MalformedLabelError
 from harness.points import well_formed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from harness.model.schedule import Schedule
 
 _FUNCTION = "crash_point"
 _FILES_KEPT = 1024
@@ -32,12 +35,14 @@ class DeclaredPoint:
         file: Path of the file, relative to the directory that holds the package.
         line: Line of the call, from 1.
         context: Names of the context that it gives.
+        more_context: Whether it gives other context too, which the source does not name.
     """
 
     label: str
     file: str
     line: int
     context: tuple[str, ...] = ()
+    more_context: bool = False
 
     @property
     def source(self) -> str:
@@ -80,6 +85,20 @@ class Catalogue:
         except KeyError:
             raise UnknownNameError("crash point", label, self._points) from None
 
+    def check(self, schedule: Schedule) -> None:
+        """See that every moment of a schedule can be reached: its label, and its context key.
+
+        Args:
+            schedule: The schedule.
+
+        Raises:
+            UnknownNameError: One cannot; the message has the nearest label or key.
+        """
+        for moment in schedule.moments:
+            point = self[moment.label]
+            if moment.key and moment.key not in point.context and not point.more_context:
+                raise UnknownNameError(f"context key of {moment.label}", moment.key, point.context)
+
     @property
     def labels(self) -> tuple[str, ...]:
         """Every label, sorted."""
@@ -96,8 +115,8 @@ def scan(names: Iterable[str]) -> Catalogue:
         The catalogue of all of them together.
 
     Raises:
-        UsageError: A name cannot be found, a file is no Python, a label is no literal, is not well
-            formed, or is declared twice.
+        UsageError: A name cannot be found, a file is not Python, a label is not a literal, is not
+            well formed, or is declared twice.
     """
     files: dict[Path, str] = {}
     for name in names:
@@ -164,8 +183,7 @@ def _point(call: ast.Call, shown: str) -> DeclaredPoint:
     if not isinstance(label, ast.Constant) or not isinstance(label.value, str):
         raise UsageError(f"{where}: the label of a crash point must be a literal string")
     if not well_formed(label.value):
-        raise UsageError(
-            f"{where}: crash point {label.value!r} does not read noun.step.before|after|mid"
-        )
+        raise MalformedLabelError(label.value, place=f"{where}: ")
     context = tuple(keyword.arg for keyword in call.keywords if keyword.arg)
-    return DeclaredPoint(label.value, shown, call.lineno, context)
+    more = len(context) < len(call.keywords)  # **context
+    return DeclaredPoint(label.value, shown, call.lineno, context, more)

@@ -6,7 +6,7 @@ to a trace first; if the supervisor has ordered a stop at that hit, the process 
 with SIGSTOP and does nothing more until the supervisor decides: kill it, copy its files, hold it
 while a second instance runs, or let it go on.
 
-**Labels** read ``noun.step.before|after|mid``: two lower-case words and the side of the
+**Labels** match ``noun.step.(before|after|mid)``: two lower-case words and the side of the
 step on which the point stands. A label is declared once, where it stands, as a literal.
 
 **Context** (keyword arguments, shown as text) selects and scopes: ``ack.send.before[command=c2]#1``
@@ -48,7 +48,7 @@ def crash_point(label: str, **context: object) -> None:
     """Mark a place where a crash would matter.
 
     Args:
-        label: ``noun.step.before|after|mid``, a literal, unique in the program.
+        label: ``noun.step.(before|after|mid)``, a literal, unique in the program.
         **context: What the hit is about, for example ``command="c2"``; compared as text.
     """
     if _hook is not None:
@@ -56,7 +56,7 @@ def crash_point(label: str, **context: object) -> None:
 
 
 def well_formed(label: str) -> bool:
-    """Tell whether a label reads ``noun.step.before|after|mid``."""
+    """Tell whether a label matches ``noun.step.(before|after|mid)``."""
     *words, side = label.split(".")
     return (
         len(words) == 2  # noqa: PLR2004 - a noun and a step

@@ -25,10 +25,12 @@ from harness.model.result import Verdict
 from harness.model.schedule import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from harness.model.result import ExperimentResult
+    from harness.model.schedule import Schedule
+    from harness.moments.catalogue import Catalogue
 
 FILE_NAME = "crash-harness.pins.toml"
 
@@ -86,6 +88,24 @@ class Pins:
 
     known: tuple[KnownFailure, ...] = ()
 
+    def check(self, catalogues: Mapping[str, Catalogue]) -> None:
+        """See that the points that pins name are declared, or a pin could never match anything.
+
+        Args:
+            catalogues: The declared points of scenarios by their names. Pins of other scenarios are
+                not looked at: one file may be for several folders of scenarios.
+
+        Raises:
+            UsageError: A point is not declared; the message has the nearest label.
+        """
+        for pin in self.known:
+            catalogue = catalogues.get(pin.scenario)
+            if catalogue:
+                try:
+                    catalogue.check(parse(pin.schedule))
+                except UnknownNameError as error:
+                    raise UsageError(f"the pin of {pin}: {error}") from None
+
     def know(self, result: ExperimentResult) -> bool:
         """Tell whether a failure is pinned."""
         return any(pin.knows(result) for pin in self.known)
@@ -131,7 +151,7 @@ def read_pins(path: Path) -> Pins:
         path: The file.
 
     Raises:
-        UsageError: It cannot be read, is no TOML, or a pin is not well formed.
+        UsageError: It cannot be read, is not TOML, or a pin is not well formed.
         UnknownNameError: A key is not known.
     """
     try:
@@ -165,7 +185,7 @@ def _pin(table: Table, where: str) -> KnownFailure:
         raise UsageError(f"{where} has no date such as 2026-11-30")
     pin = KnownFailure(
         scenario=_text(table, "scenario", where),
-        schedule=str(parse(_text(table, "schedule", where))),
+        schedule=str(_schedule(table, where)),
         fingerprint=_text(table, "fingerprint", where),
         reason=_text(table, "reason", where).strip(),
         date=date,
@@ -179,8 +199,15 @@ def _pin(table: Table, where: str) -> KnownFailure:
     return pin
 
 
+def _schedule(table: Table, where: str) -> Schedule:
+    try:
+        return parse(_text(table, "schedule", where))
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+
+
 def _text(table: Table, key: str, where: str) -> str:
     value = table.get(key, "")
     if not isinstance(value, str):
-        raise UsageError(f"{where}: {key} is no text")
+        raise UsageError(f"{where}: {key} is not a text")
     return value

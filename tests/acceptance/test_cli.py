@@ -19,8 +19,10 @@ SECOND = "tests/acceptance/test_second_worker.py"
     [
         (["run", "referense"], "'reference'"),
         (["run", "reference", "--tier", "smok"], "'smoke'"),
-        (["run", "reference", "--at", "ack.send.befor=kill"], "noun.step.before|after|mid"),
+        (["run", "reference", "--at", "ack.send.befor=kill"], "did you mean 'ack.send.before'"),
         (["run", "reference", "--at", "ack.sent.before=kill"], "'ack.send.before'"),
+        (["run", "reference", "--at", "akc.sned.befor=kill"], "did you mean 'ack.send.before'"),
+        (["run", "reference", "--at", "ack.send.before[comand=c2]=kill"], "'command'"),
         (["run", "reference", "--at", "ack.send.before=kil"], "'kill'"),
         (["run", "reference", "--at", "ack.send.before"], "column 16"),
         (["run", "reference", "--oracle", "boxes-agre"], "'boxes-agree'"),

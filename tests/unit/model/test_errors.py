@@ -12,6 +12,7 @@ import harness
 from harness.experiment.protocol import EndedError, RestartError
 from harness.model.errors import DeadlineError, HarnessError, UnknownNameError, UsageError
 from harness.model.result import Verdict
+from harness.model.schedule import MalformedLabelError
 from harness.processes.incarnation import ForeignStopError
 from harness.processes.supervisor import SupervisorGoneError
 
@@ -24,6 +25,7 @@ EVERY = [
     ForeignStopError("c"),
     RestartError("d"),
     SupervisorGoneError("f"),
+    MalformedLabelError("a.b", ["a.b.mid"], "here: ", "!"),
     EndedError(Verdict.NOT_FIRED, "e"),
 ]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.model.errors import UnknownNameError, UsageError
+from harness.model.schedule import parse
 from harness.moments.catalogue import Catalogue, DeclaredPoint, scan
 
 if TYPE_CHECKING:
@@ -129,7 +130,9 @@ def test_a_file_that_changes_is_read_anew(package: Package, tmp_path: Path) -> N
 def test_the_names_of_the_context_are_kept(package: Package) -> None:
     """Context keys are listed in their order; unpacked ones cannot be known."""
     name = package({"calls.py": "crash_point('a.b.before', command=c, part=1, **more)"})
-    assert scan([name])["a.b.before"].context == ("command", "part")
+    (point,) = scan([name])
+    assert point.context == ("command", "part")
+    assert point.more_context
 
 
 def test_nothing_is_run(package: Package) -> None:
@@ -172,9 +175,9 @@ def test_a_label_that_is_no_literal_is_refused(package: Package, call: str) -> N
 
 @pytest.mark.parametrize("label", ["", "a.before", "a.b.later", "A.b.before", "a.b.c.before"])
 def test_a_malformed_label_is_refused(package: Package, label: str) -> None:
-    """Rule 7: a label that does not read as one is shown with its place."""
+    """A label that does not have the form of one is shown with its place."""
     name = package({"calls.py": f"crash_point({label!r})"})
-    with pytest.raises(UsageError, match=rf"{name}/calls\.py:1: crash point '{label}' does not"):
+    with pytest.raises(UsageError, match=rf"{name}/calls\.py:1: label '{label}' must match"):
         scan([name])
 
 
@@ -207,5 +210,24 @@ def test_an_unknown_label_gives_the_nearest() -> None:
     )
     assert "ack.send.before" in catalogue
     assert "ack.send.befor" not in catalogue
-    with pytest.raises(UnknownNameError, match=r"did you mean 'ack\.send\.before'"):
-        catalogue["ack.send.befor"]
+    for label in ("ack.send.befor", "ack.sent.before", "akc.send.before", "ACK.send.before"):
+        with pytest.raises(UnknownNameError, match=r"did you mean 'ack\.send\.before'"):
+            catalogue[label]
+
+
+def test_a_moment_that_no_point_can_have_is_refused() -> None:
+    """A misspelt context key was accepted, and the strike never happened."""
+    catalogue = Catalogue(
+        [
+            DeclaredPoint("ack.send.before", "p/a.py", 1, ("command", "part")),
+            DeclaredPoint("step.run.before", "p/a.py", 2, ("run",), more_context=True),
+            DeclaredPoint("run.end.before", "p/a.py", 3),
+        ]
+    )
+    catalogue.check(parse("ack.send.before[command=c2]=kill / step.run.before[any=1]=kill"))
+    with pytest.raises(UnknownNameError, match=r"'comand'; did you mean 'command'"):
+        catalogue.check(parse("ack.send.before[comand=c2]=kill"))
+    with pytest.raises(UnknownNameError, match=r"no context key of run\.end\.before"):
+        catalogue.check(parse("ack.send.before=kill / run.end.before[run=r1]=kill"))
+    with pytest.raises(UnknownNameError, match=r"did you mean 'run\.end\.before'"):
+        catalogue.check(parse("run.edn.before=kill"))

@@ -9,6 +9,7 @@ import pytest
 from harness.model.errors import UsageError
 from harness.model.result import ExperimentResult, Verdict, Violation
 from harness.model.schedule import parse
+from harness.moments.catalogue import Catalogue, DeclaredPoint
 from harness.record.pins import read_pins
 
 if TYPE_CHECKING:
@@ -86,14 +87,26 @@ def test_pin_by_fingerprint_alone_is_seen_fixed(tmp_path: Path, oracles: tuple[s
         (PIN.replace("2026-11-30", '"yesterday"'), "no date"),
         (PIN.replace(f'schedule = "{AT}"\n', ""), "names neither"),
         (PIN.replace('scenario = "orders"\n', ""), "names neither"),
-        (PIN.replace('"later"', "3"), "reason is no text"),
-        (PIN.replace("=kill", "=kil"), "'kill'"),
+        (PIN.replace('"later"', "3"), "reason is not a text"),
+        (PIN.replace("=kill", "=kil"), "pin 1: unknown fault 'kil'; did you mean 'kill'"),
+        (PIN.replace(".after", ".aftr"), r"pin 1: .*; did you mean 'order\.charge\.after'"),
     ],
 )
 def test_malformed_pins_are_refused(tmp_path: Path, text: str, message: str) -> None:
     """Rule 7: a pin without reason or date, or with a misspelt key, is a usage error."""
     with pytest.raises(UsageError, match=message):
         read_pins(pins_file(tmp_path, text))
+
+
+@pytest.mark.parametrize("wrong", ["oder.charge.after", "order.chrage.after"])
+def test_a_pin_at_a_point_that_is_not_declared_is_refused(tmp_path: Path, wrong: str) -> None:
+    """It never matched anything, and nobody was told."""
+    pins = read_pins(pins_file(tmp_path, PIN.replace("order.charge.after", wrong)))
+    declared = Catalogue([DeclaredPoint("order.charge.after", "shop.py", 3)])
+    with pytest.raises(UsageError, match=rf"pin of orders\[{wrong}.*'order\.charge\.after'"):
+        pins.check({"orders": declared})
+    pins.check({"other": declared, "orders": Catalogue([])})
+    read_pins(pins_file(tmp_path, PIN)).check({"orders": declared})
 
 
 def test_missing_file_is_refused(tmp_path: Path) -> None:
