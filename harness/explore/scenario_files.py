@@ -1,10 +1,11 @@
-"""Where scenarios come from: module attributes that are scenarios, in a folder or a file."""
+"""Scenario files: the scenarios that modules of a folder, or one file, assign at their top."""
 
 from __future__ import annotations
 
 import ast
 import importlib
 import sys
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,18 +14,21 @@ from harness.model.errors import UnknownNameError, UsageError
 from harness.scenario import Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from types import ModuleType
 
 DEFAULT = "scenarios"
+
+_SHOWN = 8
+"""How many names a message says that were looked at."""
 
 
 def load(source: str | Path = DEFAULT) -> dict[str, Scenario]:
     """Import the modules of a folder, or one file, and collect the scenarios in them.
 
-    A scenario is assigned at the top of a module, alone or in a tuple. A folder is searched
-    through and through. Modules are imported under the name that Python itself would use: from the
-    first folder above that has no ``__init__.py``.
+    A scenario is assigned at the top of a module, alone or in a collection: a list, a tuple, a set,
+    the values of a dict. A folder is searched with all its subfolders. Modules are imported under
+    the name that Python itself would use: from the first folder above that has no ``__init__.py``.
 
     Args:
         source: Path of a folder or of a Python file.
@@ -52,7 +56,10 @@ def load(source: str | Path = DEFAULT) -> dict[str, Scenario]:
             if found.setdefault(scenario.name, scenario) is not scenario:
                 raise UsageError(f"two scenarios are named {scenario.name!r}; one is in {file}")
     if not found:
-        raise UsageError(f"no module at {str(source)!r} has a Scenario")
+        raise UsageError(
+            f"no scenario at {str(source)!r}: {_looked_at(files)}; assign a Scenario at the top of"
+            " a module, alone or in a list, tuple, set or dict"
+        )
     return dict(sorted(found.items()))
 
 
@@ -97,26 +104,69 @@ def import_file(file: Path) -> ModuleType:
 
 
 def scenarios_in(file: Path) -> Iterator[Scenario]:
-    """Import a file and give the scenarios that it assigns; those that it imports are others'.
+    """Import a file and give the scenarios that it assigns, not those that it imports.
 
     Raises:
         UsageError: It cannot be imported.
     """
-    module = import_file(file)
-    for name in _assigned(file):
-        value = getattr(module, name, None)
-        for scenario in value if isinstance(value, tuple) else (value,):
+    for value in _values(file).values():
+        for scenario in _items(value):
             if isinstance(scenario, Scenario):
                 yield scenario
 
 
-def _assigned(file: Path) -> Iterator[str]:
-    for statement in ast.parse(file.read_text(encoding="utf-8")).body:
+def _items(value: object) -> Collection[object]:
+    """Return what a value holds; iterators are left alone, since reading one would use it up."""
+    if isinstance(value, Mapping):
+        return tuple(value.values())
+    if isinstance(value, Collection) and not isinstance(value, str | bytes):
+        return value
+    return (value,)
+
+
+def _values(file: Path) -> dict[str, object]:
+    """Import a file; return what it assigns at its top, by name."""
+    module = import_file(file)
+    names = dict.fromkeys(_assigned(ast.parse(file.read_bytes()).body))
+    return {name: getattr(module, name) for name in names if hasattr(module, name)}
+
+
+def _assigned(statements: Iterable[ast.stmt]) -> Iterator[str]:
+    """Give the names that statements assign, those under ``if``, ``with`` and the like too."""
+    for statement in statements:
         match statement:
             case ast.Assign(targets=targets):
-                yield from (target.id for target in targets if isinstance(target, ast.Name))
-            case ast.AnnAssign(target=ast.Name(id=name)):
-                yield name
+                yield from (name for target in targets for name in _names(target))
+            case ast.AnnAssign(target=target):
+                yield from _names(target)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                pass
+            case _:
+                for block in ("body", "orelse", "finalbody"):
+                    yield from _assigned(getattr(statement, block, ()))
+                for handler in getattr(statement, "handlers", ()):
+                    yield from _assigned(handler.body)
+
+
+def _names(target: ast.expr) -> Iterator[str]:
+    match target:
+        case ast.Name(id=name):
+            yield name
+        case ast.Starred(value=inner):
+            yield from _names(inner)
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            yield from (name for element in elements for name in _names(element))
+
+
+def _looked_at(files: list[Path]) -> str:
+    """Say where no scenario was found: in these modules, or under the names of the only one."""
+    if len(files) != 1:
+        return f"{len(files)} modules assign none"
+    shown = [f"{name} ({type(value).__name__})" for name, value in _values(files[0]).items()]
+    if not shown:
+        return f"{files[0].name} assigns nothing"
+    more = [f"{len(shown) - _SHOWN} more"] if len(shown) > _SHOWN else []
+    return f"{files[0].name} assigns {', '.join(shown[:_SHOWN] + more)}"
 
 
 def groups(known: Mapping[str, Scenario]) -> dict[str, frozenset[str]]:

@@ -54,7 +54,7 @@ def module(tmp_path: Path) -> Module:
 
 
 def test_a_file_gives_the_scenarios_that_it_assigns(module: Module) -> None:
-    """A scenario stands alone or in a tuple, plain or annotated; the rest is passed over."""
+    """A scenario stands alone or in a collection, plain or annotated; the rest is passed over."""
     file = module(
         "ONE = made('one')\n"
         "TWO: Scenario = made('two')\n"
@@ -68,6 +68,34 @@ def test_a_file_gives_the_scenarios_that_it_assigns(module: Module) -> None:
     known = load(file)
     assert list(known) == ["also", "in-tuple", "one", "twice-assigned", "two"]
     assert all(name == each.name for name, each in known.items())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SCENARIOS = [made('a'), made('b')]",
+        "SCENARIOS = (made('a'), 1, made('b'))",
+        "SCENARIOS = {made('a'), made('b')}",
+        "SCENARIOS = frozenset([made('a'), made('b')])",
+        "SCENARIOS = {'first': made('a'), 'second': made('b')}",
+        "SCENARIOS = {'first': made('a'), 'second': made('b')}.values()",
+        "SCENARIOS = [made(name) for name in 'ab']",
+        "SCENARIOS: list[Scenario] = []\nSCENARIOS.append(made('a'))\nSCENARIOS += [made('b')]",
+        "A, [B] = made('a'), [made('b')]",
+        "FIRST, *REST = made('a'), made('b')",
+        "if True:\n    A = made('a')\ntry:\n    1 / 0\nexcept ArithmeticError:\n    B = made('b')",
+        "import contextlib\nwith contextlib.nullcontext():\n    B = [made('a'), made('b')]",
+    ],
+)
+def test_scenarios_stand_in_any_collection(module: Module, text: str) -> None:
+    """A list of scenarios was not found, nor one under an ``if``."""
+    assert list(load(module(text))) == ["a", "b"]
+
+
+def test_a_generator_is_not_used_up(module: Module) -> None:
+    """What can be read only once is its owner's, and may have no end."""
+    file = module("import itertools\nONE = made('one')\nENDLESS = itertools.repeat(made('two'))")
+    assert list(load(file)) == ["one"]
 
 
 def test_a_folder_is_searched_through_and_through(module: Module, tmp_path: Path) -> None:
@@ -135,10 +163,31 @@ def test_a_path_that_has_no_scenarios(tmp_path: Path, name: str) -> None:
         load(tmp_path / name)
 
 
-def test_a_place_without_scenarios(module: Module, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", "assigns nothing"),
+        ("ONE = 1\nMADE = made", "assigns ONE (int), MADE (function)"),
+        ("LATER = (made(n) for n in 'ab')", "assigns LATER (generator)"),
+        ("\n".join(f"N{n} = 0" for n in range(10)), "N7 (int), 2 more"),
+    ],
+)
+def test_a_file_without_scenarios_says_what_was_looked_at(
+    module: Module, text: str, found: str
+) -> None:
+    """It said that no module has a Scenario, and not what it had found in their place."""
+    file = module(text)
+    with pytest.raises(UsageError) as caught:
+        load(file)
+    assert f"no scenario at {str(file)!r}: {file.name} assigns " in str(caught.value)
+    assert f"{found}; assign a Scenario at the top of a module" in str(caught.value)
+
+
+def test_a_folder_without_scenarios(module: Module, tmp_path: Path) -> None:
     """Nothing to run is an error, not a run that is as pinned."""
     module("ONE = 1")
-    with pytest.raises(UsageError, match="has a Scenario"):
+    module("TWO = 2")
+    with pytest.raises(UsageError, match="2 modules assign none"):
         load(tmp_path)
 
 
