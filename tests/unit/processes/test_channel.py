@@ -1,11 +1,9 @@
-"""The way between a lane and its supervisor's process, and the heap of that process."""
+"""The way between a lane and its supervisor's process."""
 
 from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -85,27 +83,3 @@ def test_site_is_the_same_on_the_other_side(tmp_path: Path) -> None:
     assert Site.from_plain(theirs.receive()) == site  # type: ignore[arg-type]
     ours.close()
     theirs.close()
-
-
-_HOLES = """
-import ctypes
-from harness.processes.heap import fill_holes
-libc = ctypes.CDLL(None)
-libc.malloc.argtypes = [ctypes.c_size_t]
-libc.malloc.restype = ctypes.c_void_p
-libc.free.argtypes = [ctypes.c_void_p]
-blocks = [libc.malloc(2000) for _ in range(400)]
-for block in blocks[::2]:
-    libc.free(block)
-{fill}
-later = [libc.malloc(2000) for _ in range(5)]
-print(sum(after - before == 2016 for before, after in zip(later, later[1:])))
-"""
-
-
-@pytest.mark.parametrize(("fill", "beside"), [("", False), ("fill_holes()", True)])
-def test_filled_heap_gives_blocks_that_lie_side_by_side(fill: str, *, beside: bool) -> None:
-    """A child that takes its memory from holes has a page copied for each block."""
-    program = _HOLES.format(fill=fill)
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    assert (int(ran.stdout) == 4) is beside
