@@ -1,12 +1,15 @@
-"""Judge an old failure with today's oracles: its crash images, its history, no worker is run."""
+"""Judge a recorded failure anew: today's oracles, its crash images and history; nothing is run."""
 
 from __future__ import annotations
 
 import re
 import signal
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.experiment.protocol import judge
+from harness.images.workspace import empty_image
 from harness.model.errors import UsageError
 from harness.model.image import Image
 from harness.model.oracle import EndedIncarnation, Evidence
@@ -14,8 +17,6 @@ from harness.model.trace import Death, Hit
 from harness.record.failure_schema import read_failure_record
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from harness.model.result import Verdict, Violation
     from harness.record.failure_schema import FailureRecord
     from harness.scenario import Scenario
@@ -36,24 +37,16 @@ def judge_record(folder: Path, scenario: Scenario) -> tuple[Verdict, tuple[Viola
     Raises:
         UsageError: There is no record, it is of another version, or its images are not all there.
     """
-    return judge(scenario.oracles, evidence_of(folder, scenario))
+    with tempfile.TemporaryDirectory(prefix="recheck-") as scratch:
+        return judge(scenario.oracles, _evidence(folder, scenario, empty_image(Path(scratch))))
 
 
-def evidence_of(folder: Path, scenario: Scenario) -> Evidence:
-    """Read what the experiment left.
-
-    Args:
-        folder: The failure's folder.
-        scenario: Its scenario.
-
-    Raises:
-        UsageError: See `judge_record`.
-    """
+def _evidence(folder: Path, scenario: Scenario, start: Image) -> Evidence:
     record = read_failure_record(folder)
     if record["history_left_out"]:
         raise UsageError(f"{folder}: its history is not whole, so it cannot be judged again")
     images = folder / "images"
-    incarnations = _lives(record, images)
+    incarnations = _incarnations(record, images, start)
     struck = len({strike["incarnation"] for strike in record["strikes"]})
     if len(incarnations) < struck + 2:
         raise UsageError(
@@ -61,8 +54,8 @@ def evidence_of(folder: Path, scenario: Scenario) -> Evidence:
         )
     after_restart = Image(images / f"{incarnations[struck + 1].number}-unchanged")
     if not after_restart.path.is_dir():
-        # A worker that ends by itself is at rest when it has ended; only its next life sees the
-        # fresh command.
+        # A worker that ends by itself is at rest when it has ended; only the incarnation after that
+        # sees the fresh command.
         after_restart = incarnations[struck + 1].after
     return Evidence(
         workload=scenario.workload(record["seed"]),
@@ -74,8 +67,8 @@ def evidence_of(folder: Path, scenario: Scenario) -> Evidence:
     )
 
 
-def _lives(record: FailureRecord, images: Path) -> list[EndedIncarnation]:
-    before = Image(images / "0-start")
+def _incarnations(record: FailureRecord, images: Path, start: Image) -> list[EndedIncarnation]:
+    before = start
     incarnations = []
     for row in record["incarnations"]:
         number = row["number"]
