@@ -13,6 +13,7 @@ from harness.experiment.ends import Recovery, RestartResult
 from harness.images.digest import image_digest
 from harness.model.errors import DeadlineError, HarnessError
 from harness.model.oracle import Evidence, OracleStatus
+from harness.model.quiet import describe_end
 from harness.model.result import ExperimentResult, Fired, IncarnationTrace, Verdict, Violation
 from harness.processes.incarnation import ForeignStopError
 
@@ -265,7 +266,8 @@ class RealSteps:
     def _must_be_quiet(self, number: int, when: str) -> None:
         halt = self._rig.run_until_quiet(number)
         if not halt.quiet:
-            raise RestartError(f"{when}, the worker {halt.death}\n{self._rig.output(number)}")
+            end = describe_end(halt.death, self._rig.scenario.quiet_at)
+            raise RestartError(f"{when}, the worker {end}\n{self._rig.output(number)}")
 
 
 def settle(rig: Verbs) -> None:
@@ -329,5 +331,6 @@ def _strike(rig: Verbs, number: int, strike: Strike) -> None:
 def _wrong_death(rig: Verbs, number: int, halt: Halt, when: str) -> EndedError:
     return EndedError(
         Verdict.WRONG_DEATH,
-        f"{when}, incarnation {number} {halt.death}\n{rig.output(number)}".rstrip(),
+        f"{when}, incarnation {number} {describe_end(halt.death, rig.scenario.quiet_at)}\n"
+        f"{rig.output(number)}".rstrip(),
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.images.workspace import Workspace, empty_image
 from harness.model.oracle import EndedIncarnation
+from harness.model.quiet import describe_wait
 from harness.model.site import Site
 from harness.points.armed import StopOrder
 from harness.processes.incarnation import Incarnation, State
@@ -164,7 +165,7 @@ class Rig:
         """Let an incarnation run until nothing is left to do, or until it dies."""
         if self._incarnations[number].state is State.STOPPED:
             self.resume(number)
-        return self._wait(number, self.scenario.quiet_at or "the worker to end")
+        return self._wait(number, describe_wait(self.scenario.quiet_at))
 
     def resume(self, number: int) -> None:
         """Let an incarnation go on, and do not wait for it; it stops again when it is quiet."""

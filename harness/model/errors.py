@@ -60,7 +60,7 @@ class DeadlineError(HarnessError):
     def __init__(self, what: str, deadline_s: float) -> None:
         self.what = what
         self.deadline_s = deadline_s
-        super().__init__(f"waited {deadline_s:g} s for {what}, and it did not come")
+        super().__init__(f"waited {deadline_s:g} s in vain for {what}")
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.what, self.deadline_s)

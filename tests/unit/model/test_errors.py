@@ -72,7 +72,7 @@ def test_the_known_names_are_sorted_and_each_is_there_once() -> None:
 
 def test_a_missed_deadline_says_what_and_how_long() -> None:
     """Rule 11: every wait has a deadline, and its message says which one it was."""
-    assert str(DeadlineError("a reply", 2.0)) == "waited 2 s for a reply, and it did not come"
+    assert str(DeadlineError("a reply", 2.0)) == "waited 2 s in vain for a reply"
 
 
 @pytest.mark.parametrize("error", EVERY, ids=lambda error: type(error).__name__)
