@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
 
 from harness.explore.session import Session, SessionRequest
-from harness.images.run_folder import control_image
+from harness.images.run_folder import FAILURE, FailureFolder, control_image
 from harness.model.canonical_json import one_item_a_line
 from harness.model.errors import HarnessError, UsageError
 from harness.model.schedule import parse
 from harness.record.environment import NOWHERE
-from harness.record.failure_schema import FAILURE
 from harness.record.masking import StableMasking
 from harness.record.minimal import minimal_row, unshrunk_row
 from harness.record.outcome import ScenarioOutcome
@@ -120,9 +119,9 @@ def make_gallery(
     records = _records(found, scenarios, source, root)
     pages: dict[Path, str] = {}
     for name, record in records.items():
-        pages[out / name / "report.html"] = failure_page(record)
-        pages[out / name / "ISSUE.md"] = issue(record)
-        pages[out / name / FAILURE] = one_item_a_line(cast("Json", record))
+        pages[FailureFolder(out / name).report] = failure_page(record)
+        pages[FailureFolder(out / name).issue] = issue(record)
+        pages[FailureFolder(out / name).record] = one_item_a_line(cast("Json", record))
     entries = [
         Entry(name, found[name]["fault"], tuple(found[name]["others"]), record)
         for name, record in sorted(records.items())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from harness.experiment.ends import Recovery, RestartResult
 from harness.images.digest import image_digest
+from harness.images.run_folder import restart_image_name
 from harness.model.errors import DeadlineError, HarnessError
 from harness.model.oracle import Evidence, OracleStatus
 from harness.model.quiet import describe_end
@@ -248,7 +249,7 @@ class RealSteps:
         self._must_be_quiet(number, "started again")
         ended = number not in rig.alive
         rig.save()
-        after_restart = rig.last_image if ended else rig.image(f"{number}-unchanged")
+        after_restart = rig.last_image if ended else rig.image(restart_image_name(number))
         fresh = rig.workload.fresh
         rig.offer(fresh)
         if ended:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.images.run_folder import end_image_name
 from harness.images.workspace import Workspace, empty_image
 from harness.model.oracle import EndedIncarnation
 from harness.model.quiet import describe_wait
@@ -242,7 +243,7 @@ class Rig:
 
     def _close(self, number: int, death: Death) -> None:
         self.save()
-        image = self._unsaved = self.workspace.new_image(f"{number}-end")
+        image = self._unsaved = self.workspace.new_image(end_image_name(number))
         hits = tuple(self._incarnations[number].hits)
         self._lives[number] = EndedIncarnation(number, hits, death, self._before[number], image)
         self._last_image = image

@@ -20,6 +20,7 @@ from harness.explore.exploration import Exploration
 from harness.explore.matrix import run_matrix
 from harness.explore.shrink import Shrinker
 from harness.explore.stop_signals import StopRequestedError
+from harness.images.run_folder import RunFolder
 from harness.model.errors import HarnessError
 from harness.model.events import (
     ExperimentFinished,
@@ -33,7 +34,7 @@ from harness.record.interruption import Interruption, exit_code_of_run
 from harness.record.minimal import minimal_row
 from harness.record.outcome import judge_together
 from harness.record.pins import NO_PINS
-from harness.record.write_run import RunMetadata, failures_dir, new_run_dir, write_record
+from harness.record.write_run import RunMetadata, new_run_dir, write_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -197,7 +198,7 @@ class Session:
         """
         if self._directory is None:
             raise HarnessError("this session keeps nothing: its request has no directory `out`")
-        return failures_dir(self._directory)
+        return RunFolder(self._directory).kept
 
     @property
     def minimal(self) -> Mapping[str, Minimal]:

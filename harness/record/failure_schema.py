@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
+from harness.images.run_folder import FAILURE
 from harness.record.run_schema import ViolationRow, read_versioned
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 FAILURE_SCHEMA: Final = "crash-harness/failure/4"
-FAILURE = "failure.json"
 
 
 class SourceLine(TypedDict):

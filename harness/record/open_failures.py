@@ -10,6 +10,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
+from harness.images.run_folder import AllRuns, RunFolder
 from harness.model.errors import UsageError
 from harness.model.result import Verdict
 from harness.record.failure_schema import read_failure_record
@@ -27,7 +28,8 @@ def keep_open(run: Path, outcomes: tuple[ScenarioOutcome, ...]) -> None:
         run: The run's directory, with its failures.
         outcomes: What came out.
     """
-    home = run.parent / "failures"
+    runs = AllRuns(run.parent)
+    home = runs.open_failures
     results = [result for outcome in outcomes for result in outcome.results]
     broken = {result.fingerprint for result in results if result.fingerprint}
     if home.is_dir():
@@ -50,7 +52,7 @@ def keep_open(run: Path, outcomes: tuple[ScenarioOutcome, ...]) -> None:
         home.mkdir(exist_ok=True)
     for fingerprint in sorted(broken):
         fresh = home / f".{fingerprint}.{os.getpid()}"
-        fresh.symlink_to(f"../{run.name}/failures/{fingerprint}")
+        fresh.symlink_to(runs.link_target(RunFolder(run), fingerprint))
         fresh.replace(home / fingerprint)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, Literal, TypedDict, TypeVar
 
+from harness.images.run_folder import RESULTS
 from harness.model.errors import UsageError
 from harness.record.validation import check
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SCHEMA: Final = "crash-harness/results/4"
-RESULTS = "results.json"
 
 T = TypeVar("T")
 

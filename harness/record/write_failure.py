@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from harness.images.run_folder import FailureFolder
 from harness.record.control_leg import control_row
 from harness.record.failure_schema import FAILURE_SCHEMA
 from harness.record.history import history
@@ -73,7 +74,7 @@ def failure_record(
     """
     scenario = outcome.scenario
     workload = scenario.workload(result.seed)
-    images = [folder / "images" / f"{life.number}-end" for life in result.incarnations]
+    images = [FailureFolder(folder).end_image(life.number) for life in result.incarnations]
     observed = [observe(image / "world") for image in images]
     rows, left_out = history(result, observed)
     states, recovered = _states(result, images) if about.compared else ([], None)
@@ -94,7 +95,7 @@ def failure_record(
             for o in scenario.oracles
         ],
         "strikes": [strike_row(fired, result, outcome) for fired in result.fired],
-        "incarnations": _incarnations(result, folder / "control"),
+        "incarnations": _incarnations(result, FailureFolder(folder)),
         "history": rows,
         "history_left_out": left_out,
         "workload": _workload(workload),
@@ -115,12 +116,12 @@ def failure_record(
     return masked
 
 
-def _incarnations(result: ExperimentResult, control_dir: Path) -> list[IncarnationRow]:
+def _incarnations(result: ExperimentResult, folder: FailureFolder) -> list[IncarnationRow]:
     return [
         {
             "number": life.number,
             "death": life.death,
-            "output": _end_of(control_dir / f"{life.number}.output.txt"),
+            "output": _end_of(folder.output(life.number)),
         }
         for life in result.incarnations
     ]

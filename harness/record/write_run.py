@@ -10,16 +10,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
-from harness.images.run_folder import CONTROLS, control_image, forget_controls
+from harness.images.run_folder import AllRuns, RunFolder
 from harness.model.errors import UsageError
 from harness.model.result import Verdict
-from harness.record.failure_schema import FAILURE
 from harness.record.interruption import exit_code_of_run
 from harness.record.masking import Masking
 from harness.record.minimal import unshrunk_row
 from harness.record.open_failures import keep_open
 from harness.record.pins import NO_PINS
-from harness.record.run_schema import RESULTS, SCHEMA, read_run
+from harness.record.run_schema import SCHEMA, read_run
 from harness.record.write_failure import FailureContext, failure_record
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     )
     from harness.scenario import Scenario
 
-FAILURES = "failures"
 _COMPARED = 200
 """Of how many failures of a scenario the crash images are read, which is most of the cost."""
 _COMPARED_OF_KNOWN_BAD = 3
@@ -79,11 +77,6 @@ class RunMetadata:
     minimal: Mapping[str, MinimalRow] = field(default_factory=dict)
     pins: Pins = NO_PINS
     interruption: Interruption | None = None
-
-
-def failures_dir(directory: Path) -> Path:
-    """Return where the failures of a run are."""
-    return directory / FAILURES
 
 
 def new_run_dir(out: Path, started: datetime) -> Path:
@@ -123,16 +116,17 @@ def write_record(
         What was written to ``results.json``.
     """
     masking = Masking.of_this_machine()
-    latest = directory.parent / "latest"
+    folder = RunFolder(directory)
+    latest = AllRuns(directory.parent).latest
     record = as_json(outcomes, facts, masking, _previous(latest))
     for outcome in outcomes:
         broken = [result for result in outcome.results if result.verdict is Verdict.BROKEN]
         most = _COMPARED if outcome.scenario.pin.outcome == "holds" else _COMPARED_OF_KNOWN_BAD
         for number, result in enumerate(broken):
-            _write_failure(directory, result, outcome, facts, masking, compared=number < most)
-    write_json(directory / RESULTS, cast("Json", record))
-    _forget_unrecorded(directory / FAILURES)
-    forget_controls(directory / FAILURES)
+            _write_failure(folder, result, outcome, facts, masking, compared=number < most)
+    write_json(folder.record, cast("Json", record))
+    _forget_unrecorded(folder)
+    folder.forget_control_legs()
     keep_open(directory, outcomes)
     fresh = directory.parent / f".latest.{os.getpid()}"
     fresh.unlink(missing_ok=True)
@@ -152,16 +146,15 @@ def _previous(latest: Path) -> str:
     return record["timing"]["previous"] if record["interrupted"] else latest.readlink().name
 
 
-def _forget_unrecorded(failures: Path) -> None:
+def _forget_unrecorded(run: RunFolder) -> None:
     """Delete what experiments left whose result did not arrive before the run was interrupted."""
-    if failures.is_dir():
-        for folder in failures.iterdir():
-            if folder.name != CONTROLS and not (folder / FAILURE).exists():
-                shutil.rmtree(folder, ignore_errors=True)
+    for folder in run.failures():
+        if not folder.record.exists():
+            shutil.rmtree(folder.path, ignore_errors=True)
 
 
 def _write_failure(
-    directory: Path,
+    run: RunFolder,
     result: ExperimentResult,
     outcome: ScenarioOutcome,
     facts: RunMetadata,
@@ -169,15 +162,15 @@ def _write_failure(
     *,
     compared: bool,
 ) -> None:
-    folder = directory / FAILURES / result.fingerprint
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = run.failure(result.fingerprint)
+    folder.path.mkdir(parents=True, exist_ok=True)
     minimal = facts.minimal.get(result.fingerprint) or unshrunk_row(result)
-    control = control_image(directory / FAILURES, result.scenario)
+    control = run.control_image(result.scenario)
     about = FailureContext(
         facts.scenarios_from, minimal, facts.environment, masking, control, compared
     )
-    record = failure_record(result, outcome, folder, about)
-    write_json(folder / FAILURE, cast("Json", record))
+    record = failure_record(result, outcome, folder.path, about)
+    write_json(folder.record, cast("Json", record))
 
 
 def as_json(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.experiment.protocol import judge
+from harness.images.run_folder import FailureFolder, RunFolder
 from harness.images.workspace import empty_image
 from harness.model.errors import UsageError
 from harness.model.image import Image
@@ -45,14 +46,14 @@ def _evidence(folder: Path, scenario: Scenario, start: Image) -> Evidence:
     record = read_failure_record(folder)
     if record["history_left_out"]:
         raise UsageError(f"{folder}: its history is not whole, so it cannot be judged again")
-    images = folder / "images"
-    incarnations = _incarnations(record, images, start)
+    names = FailureFolder(folder)
+    incarnations = _incarnations(record, names, start)
     struck = len({strike["incarnation"] for strike in record["strikes"]})
     if len(incarnations) < struck + 2:
         raise UsageError(
             f"{folder} has {len(incarnations)} incarnations and {struck} strikes; not judged"
         )
-    after_restart = Image(images / f"{incarnations[struck + 1].number}-unchanged")
+    after_restart = Image(names.restart_image(incarnations[struck + 1].number))
     if not after_restart.path.is_dir():
         # A worker that ends by itself is at rest when it has ended; only the incarnation after that
         # sees the fresh command.
@@ -67,12 +68,14 @@ def _evidence(folder: Path, scenario: Scenario, start: Image) -> Evidence:
     )
 
 
-def _incarnations(record: FailureRecord, images: Path, start: Image) -> list[EndedIncarnation]:
+def _incarnations(
+    record: FailureRecord, folder: FailureFolder, start: Image
+) -> list[EndedIncarnation]:
     before = start
     incarnations = []
     for row in record["incarnations"]:
         number = row["number"]
-        after = Image(images / f"{number}-end")
+        after = Image(folder.end_image(number))
         if not after.worker_dir.is_dir():
             raise UsageError(f"the crash image {after.path} is not there; judge where it was made")
         hits = tuple(
@@ -100,9 +103,9 @@ def failures_at(path: Path) -> list[Path]:
     Raises:
         UsageError: There is none.
     """
-    if (path / "failure.json").exists():
+    if FailureFolder(path).record.exists():
         return [path]
-    found = sorted(file.parent for file in (path / "failures").glob("*/failure.json"))
+    found = [folder.path for folder in RunFolder(path).failures() if folder.record.exists()]
     if not found:
         raise UsageError(f"no recorded failure at {path}")
     return found

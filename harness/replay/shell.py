@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from harness.experiment.rig import IDENTITY
+from harness.images.run_folder import FailureFolder
 from harness.model.errors import UsageError
 from harness.processes.scratch import sweep_scratch, take_scratch
 
@@ -59,7 +60,7 @@ def open_shell(failure: Failure, scenario: Scenario, folder: Path, root: Path) -
         UsageError: The crash image is not there.
     """
     number = max(1, len(failure.schedule.incarnations))
-    image = folder / "images" / f"{number}-end"
+    image = FailureFolder(folder).end_image(number)
     if not image.is_dir():
         raise UsageError(f"no crash image at {image}")
     sweep_scratch(root)

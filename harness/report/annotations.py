@@ -39,7 +39,7 @@ class Annotations(Output):
             if failure["strikes"]
         }
         lines = workflow_commands(run.record, places)
-        write_text(run.directory / "annotations.txt", "".join(f"{line}\n" for line in lines))
+        write_text(run.folder.annotations, "".join(f"{line}\n" for line in lines))
         for line in lines:
             self._say(line)
 

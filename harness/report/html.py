@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.images.run_folder import FailureFolder
 from harness.report.html_failure import failure_page
 from harness.report.html_run import run_page
 from harness.report.issue import issue
@@ -33,9 +34,9 @@ class HtmlPages(Output):
         for folder, failure in run.shown.items():
             self.write_failure(folder, failure)
         pages = {failure["fingerprint"] for failure in run.shown.values()}
-        write_text(run.directory / "report.html", run_page(run.record, run.before, pages))
+        write_text(run.folder.report, run_page(run.record, run.before, pages))
 
     def write_failure(self, folder: Path, record: FailureRecord) -> None:
         """Write the page of a failure, and the draft of an issue beside it."""
-        write_text(folder / "report.html", failure_page(record))
-        write_text(folder / "ISSUE.md", issue(record))
+        write_text(FailureFolder(folder).report, failure_page(record))
+        write_text(FailureFolder(folder).issue, issue(record))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.images.run_folder import FailureFolder
 from harness.report.diagnosis import why
 from harness.report.markdown import code, fenced
 from harness.report.output import Output, Surroundings, write_text
@@ -42,7 +43,7 @@ class IssueDrafts(Output):
 
     def write_failure(self, folder: Path, record: FailureRecord) -> None:
         """Write the draft of a failure."""
-        write_text(folder / "ISSUE.md", issue(record))
+        write_text(FailureFolder(folder).issue, issue(record))
 
 
 def issue(record: FailureRecord) -> str:

@@ -35,7 +35,7 @@ class JUnitFile(Output):
     def close(self, run: RecordedRun | None) -> None:
         """Write the file."""
         if run is not None:
-            write_text(run.directory / "junit.xml", junit(run.record))
+            write_text(run.folder.junit, junit(run.record))
 
 
 def junit(record: RunRecord) -> str:

@@ -42,7 +42,7 @@ class MarkdownSummary(Output):
         if run is None:
             return
         text = markdown(run.record)
-        write_text(run.directory / "summary.md", text)
+        write_text(run.folder.summary, text)
         if self._job_summary:
             with Path(self._job_summary).open("a", encoding="utf-8") as file:
                 file.write(text)

@@ -7,6 +7,7 @@ import re
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from harness.images.run_folder import RunFolder
 from harness.model.result import ExperimentResult
 from harness.report.output import Output, Surroundings, write_text
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from harness.model.events import Event
     from harness.record.run_schema import RunRecord
     from harness.report.recorded_run import RecordedRun
-
-EVENTS = "events.ndjson"
 
 
 class EventLog(Output):
@@ -36,7 +35,7 @@ class EventLog(Output):
     def start(self, directory: Path | None) -> None:
         """Begin the log."""
         if directory is not None:
-            self._file = (directory / EVENTS).open("a", encoding="ascii", buffering=1)
+            self._file = RunFolder(directory).events.open("a", encoding="ascii", buffering=1)
 
     def handle(self, event: Event) -> None:
         """Write an event."""
@@ -47,8 +46,8 @@ class EventLog(Output):
         """End the log; of an old run that has none, write what its record knows."""
         if self._file is not None:
             self._file.close()
-        elif run is not None and not (run.directory / EVENTS).exists():
-            write_text(run.directory / EVENTS, "".join(ndjson(run.record)))
+        elif run is not None and not run.folder.events.exists():
+            write_text(run.folder.events, "".join(ndjson(run.record)))
 
 
 def event_line(event: Event) -> str:

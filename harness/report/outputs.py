@@ -5,9 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
+from harness.images.run_folder import FailureFolder, RunFolder
 from harness.model.errors import UnknownNameError, UsageError
-from harness.record.failure_schema import FAILURE, read_failure_record
-from harness.record.run_schema import RESULTS, read_run
+from harness.record.failure_schema import read_failure_record
+from harness.record.run_schema import read_run
 from harness.report.annotations import Annotations
 from harness.report.html import HtmlPages
 from harness.report.issue import IssueDrafts
@@ -122,11 +123,11 @@ class Outputs:
             UsageError: There is no record, or it is of another version.
         """
         folder = path if path.is_dir() else path.parent
-        if (folder / RESULTS).exists():
+        if RunFolder(folder).record.exists():
             self._directory = folder
             self.close(read_run(folder))
             return
-        if not (folder / FAILURE).exists():
+        if not FailureFolder(folder).record.exists():
             raise UsageError(f"no record of a run or of a failure at {path}")
         record = read_failure_record(folder)
         self._tell(lambda output: output.write_failure(folder, record))

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.images.run_folder import RunFolder
 from harness.model.errors import UsageError
 from harness.record.failure_schema import read_failure_record
 from harness.record.run_schema import read_run
@@ -31,12 +32,17 @@ class RecordedRun:
     directory: Path
     record: RunRecord
 
+    @property
+    def folder(self) -> RunFolder:
+        """The names in the folder."""
+        return RunFolder(self.directory)
+
     @cached_property
     def failures(self) -> dict[Path, FailureRecord]:
         """The failures by their folders, those that nobody expected first."""
         found = {}
         for row in self.record["experiments"]:
-            folder = self.directory / "failures" / row["fingerprint"]
+            folder = self.folder.failure(row["fingerprint"]).path
             # A failure that a later run showed fixed is no longer there.
             if row["fingerprint"].isalnum() and folder.is_dir():
                 found[folder] = read_failure_record(folder)

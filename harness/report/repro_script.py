@@ -6,6 +6,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
+from harness.images.run_folder import FailureFolder
 from harness.report.output import Output, Surroundings, write_text
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class ReproScripts(Output):
 
     def write_failure(self, folder: Path, record: FailureRecord) -> None:
         """Write those of a failure."""
-        write_text(folder / "repro.py", program(record))
-        write_text(folder / "test_repro.py", test_to_paste(record))
+        write_text(FailureFolder(folder).program, program(record))
+        write_text(FailureFolder(folder).test, test_to_paste(record))
 
 
 def commands_to_repeat(record: FailureRecord) -> list[str]:

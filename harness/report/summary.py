@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
+from harness.images.run_folder import RunFolder
 from harness.report.escaping import block, plain
 from harness.report.output import Output, Surroundings
 
@@ -73,8 +74,9 @@ def print_summary(console: Console, record: RunRecord, directory: Path) -> None:
         )
     console.print(f"as pinned: {totals['as_pinned']} of {totals['scenarios']} scenarios")
     console.print(f"record: {directory}", soft_wrap=True, markup=False)
-    if (directory / "report.html").exists():
-        console.print(f"report: {directory / 'report.html'}", soft_wrap=True, markup=False)
+    report = RunFolder(directory).report
+    if report.exists():
+        console.print(f"report: {report}", soft_wrap=True, markup=False)
 
 
 def _table(record: RunRecord) -> Table:
@@ -140,7 +142,7 @@ def _print_failure(console: Console, experiment: ExperimentRow, directory: Path)
     _print(console, f"  {plain(experiment['schedule']) or 'control'}")
     for violation in experiment["violations"][:_SHOWN]:
         _print(console, f"    {plain(violation['oracle'])}: {plain(violation['message'])}")
-    again = directory / "failures" / plain(experiment["fingerprint"])
+    again = RunFolder(directory).failure(plain(experiment["fingerprint"])).path
     _print(console, f"    crash-harness repro {again}")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness_doubles import broken, facts, hits, put_facts, result
 
-from harness.images.run_folder import control_image, forget_controls
+from harness.images.run_folder import RunFolder
 from harness.model.schedule import CONTROL, parse
 from harness.record.control_leg import control_row
 from harness.record.states import read_held
@@ -73,12 +73,12 @@ def test_broken_control_leg_is_not_shown_beside_itself(tmp_path: Path) -> None:
 
 def test_images_of_control_legs_are_forgotten(tmp_path: Path) -> None:
     """What failures left stays; a directory in which nothing is left goes."""
-    keep = tmp_path / "failures"
-    control_image(keep, "orders").mkdir(parents=True)
-    (keep / "0123").mkdir()
-    forget_controls(keep)
-    assert [path.name for path in keep.iterdir()] == ["0123"]
-    (keep / "0123").rmdir()
-    forget_controls(keep)
-    assert not keep.exists()
-    forget_controls(keep)
+    run = RunFolder(tmp_path)
+    run.control_image("orders").mkdir(parents=True)
+    run.failure("0123").path.mkdir()
+    run.forget_control_legs()
+    assert [path.name for path in run.kept.iterdir()] == ["0123"]
+    run.failure("0123").path.rmdir()
+    run.forget_control_legs()
+    assert not run.kept.exists()
+    run.forget_control_legs()

@@ -9,10 +9,10 @@ import pytest
 from harness_doubles import idle_worker, idle_workload
 
 from benchmarks.sample_records import failure_record
+from harness.images.run_folder import FAILURE
 from harness.model.errors import UsageError
 from harness.model.oracle import Evidence, Finding, broken_if
 from harness.model.result import Verdict
-from harness.record.failure_schema import FAILURE
 from harness.replay.recheck import judge_record
 from harness.scenario import Scenario
 

@@ -9,10 +9,11 @@ import pytest
 from harness_doubles import broken, result, scenario
 
 from benchmarks.sample_records import failure_record
+from harness.images.run_folder import FAILURE
 from harness.model.errors import UnknownNameError, UsageError
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, parse
-from harness.record.failure_schema import FAILURE, FAILURE_SCHEMA
+from harness.record.failure_schema import FAILURE_SCHEMA
 from harness.record.outcome import ExitCode
 from harness.replay.reproduce import Failure, Reproduction, read_failure, run_again
 
