@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from harness_doubles import result, scenario
 
-from harness.experiment.lane import Job
+from harness.experiment.lane import Job, LaneServer
 from harness.explore import executor
 from harness.model.errors import HarnessError
 from harness.model.schedule import CONTROL
@@ -27,13 +27,14 @@ class ToldLane:
         self.warm: list[str] = []
         self.ran: list[str] = []
 
-    def send(self, name: str, what: Scenario | Job, *_more: object) -> None:
+    def send(self, method: object, what: Scenario | Job, *_more: object) -> None:
         """Be asked, and answer; a scenario named ``cold`` cannot be warmed."""
         if isinstance(what, Scenario):
-            assert name == "prepare"
+            assert method is LaneServer.prepare
             self.warm.append(what.name)
             self._theirs.send(HarnessError("cold") if what.name == "cold" else None)
         else:
+            assert method is LaneServer.run
             assert what.scenario in self.warm
             self.ran.append(what.scenario)
             self._theirs.send(result(scenario=what.scenario))
@@ -60,7 +61,7 @@ def lanes(monkeypatch: pytest.MonkeyPatch) -> list[ToldLane]:
         begun.append(ToldLane(root, core))
         return begun[-1]
 
-    monkeypatch.setattr(executor, "Lane", begin)
+    monkeypatch.setattr(executor, "LaneClient", begin)
     return begun
 
 
@@ -124,7 +125,7 @@ def test_an_interrupt_waits_until_the_lanes_have_begun(
         def __init__(self, root: Path, core: int) -> None:
             begun.append(signal.pthread_sigmask(signal.SIG_BLOCK, []))
 
-    monkeypatch.setattr(executor, "Lane", PrefixSnapshot)
+    monkeypatch.setattr(executor, "LaneClient", PrefixSnapshot)
     executor.Executor(2, tmp_path)
     assert begun == [before | {signal.SIGINT}] * 2
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
