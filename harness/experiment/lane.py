@@ -13,7 +13,7 @@ import signal
 import tempfile
 import time
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,13 +22,15 @@ from harness.experiment.rig import Rig
 from harness.experiment.sharing import SharedSteps, Sharing, longest_prefix
 from harness.experiment.state_cache import StateCache
 from harness.images.run_folder import control_image
+from harness.images.scratch import sweep_scratch, take_scratch
+from harness.images.tree import remove_tree
+from harness.images.workspace import surroundings
 from harness.model.errors import HarnessError
 from harness.model.oracle import Evidence
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL
 from harness.processes.linux import die_with_parent
 from harness.processes.pickling import portable
-from harness.processes.scratch import sweep_scratch, take_scratch
 from harness.processes.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -72,7 +74,9 @@ class LaneServer:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._supervisor = Supervisor(root)
+        # Always the same path, as a worker may have written it down; short, for a socket is in it.
+        self._place = root / "now"
+        self._supervisor = Supervisor(surroundings(self._place))
         self._world: World | None = None
         self._scenarios: dict[str, Scenario] = {}
         self._rig: Rig | None = None
@@ -171,9 +175,7 @@ class LaneServer:
 
     def _new_rig(self, scenario: Scenario, seed: int, prefix: PrefixSnapshot | None = None) -> Rig:
         world = self._world if scenario.services else None
-        # Always the same path, as a worker may have written it down; short, for a socket is in it.
-        path = self._root / "now"
-        return Rig(scenario, seed, path, self._supervisor, world, prefix)
+        return Rig(scenario, seed, self._place, self._supervisor, world, prefix)
 
 
 @contextmanager
@@ -224,7 +226,8 @@ def serve(connection: Connection, root: Path, cpu: int | None) -> None:
             signal.signal(signal.SIGTERM, _stay)
     finally:
         server.end()
-        shutil.rmtree(scratch, ignore_errors=True)
+        with suppress(OSError):  # what cannot be deleted is left to be seen
+            remove_tree(scratch)
 
 
 def _leave(_number: int, _frame: object) -> None:
@@ -250,13 +253,13 @@ def _answer(server: LaneServer, name: str, arguments: tuple[object, ...]) -> tup
 
 def _keep(workspace: Workspace, destination: Path) -> None:
     """Keep what a failure left: crash images, traces and output."""
-    shutil.rmtree(destination, ignore_errors=True)
+    remove_tree(destination)
     destination.mkdir(parents=True)
     for directory in (workspace.images_dir, workspace.control_dir):
         shutil.move(directory, destination / directory.name)
 
 
 def _keep_image(image: Path, destination: Path) -> None:
-    shutil.rmtree(destination, ignore_errors=True)
+    remove_tree(destination)
     destination.parent.mkdir(parents=True, exist_ok=True)
     shutil.move(image, destination)

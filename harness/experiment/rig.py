@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.images.digest import PARTS, image_digest
+from harness.images.metadata import metadata_digest
 from harness.images.run_folder import end_image_name
 from harness.images.workspace import Workspace, empty_image
 from harness.model.oracle import EndedIncarnation
@@ -74,7 +76,7 @@ class Rig:
         self.workload = scenario.workload(seed)
         self.workspace = Workspace(path)
         if prefix is not None:
-            prefix.restore(self.workspace.worker_dir, self.workspace.world_dir)
+            prefix.restore(self.workspace)
         self._supervisor = supervisor
         self._world = world
         self._offered: tuple[Command, ...] = self.workload.commands
@@ -125,6 +127,22 @@ class Rig:
         if self._world is not None:
             self.save()
         return self.workspace if self._unsaved is not None else self._last_image
+
+    @property
+    def has_services(self) -> bool:
+        """Whether services of the world run."""
+        return self._world is not None
+
+    def state_digest(self, durable: Image) -> str:
+        """Return the digest of all that a program which starts now can see of what is durable.
+
+        Args:
+            durable: An image of what is durable now, or the workspace itself; nothing runs.
+        """
+        # A running service has its files open; what they are like is its own affair.
+        parts = [part for part in PARTS if part != "world" or not self.has_services]
+        seen = metadata_digest(self.workspace.path, parts, self.workspace.since_ns)
+        return f"{image_digest(durable)}-{seen}"
 
     def site(self, number: int, identity: str = IDENTITY) -> Site:
         """Return what the incarnation with this number is given."""

@@ -17,11 +17,9 @@ from harness.experiment.protocol import RealSteps
 from harness.experiment.state_cache import (
     KnownRecovery,
     PrefixSnapshot,
-    can_go_on_from,
     moved_to,
     restart_after,
 )
-from harness.images.digest import image_digest
 
 if TYPE_CHECKING:
     from harness.experiment.ends import Recovery, RestartResult
@@ -68,15 +66,13 @@ class SharedSteps:
     def begin(self, prefix: Schedule) -> None:
         """Remember what has happened so far, if an experiment can go on from a copy of it."""
         rig = self._rig
-        if (
-            Sharing.PREFIXES in self._sharing
-            and rig.at_rest
-            and can_go_on_from(rig.workspace.worker_dir)
-        ):
+        if Sharing.PREFIXES in self._sharing and rig.at_rest:
             rig.save()
             self._cache.prefixes.keep(
                 prefix_key(rig.scenario.name, rig.seed, prefix),
-                lambda home: PrefixSnapshot.of(rig.incarnations, rig.workspace.worker_dir, home),
+                lambda home: PrefixSnapshot.of(
+                    rig.incarnations, rig.workspace, home, world_from_image=rig.has_services
+                ),
             )
 
     def recover(self) -> Recovery:
@@ -129,7 +125,7 @@ class SharedSteps:
 
     def _state(self, durable: Image) -> StateKey:
         rig = self._rig
-        return rig.scenario.name, rig.seed, rig.next_number, image_digest(durable)
+        return rig.scenario.name, rig.seed, rig.next_number, rig.state_digest(durable)
 
 
 def prefix_key(scenario: str, seed: int, prefix: Schedule) -> PrefixKey:

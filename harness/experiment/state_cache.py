@@ -9,21 +9,21 @@ start without it (`harness.experiment.lane`).
 
 from __future__ import annotations
 
-import os
-import shutil
-import stat
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from harness.images.workspace import copy_files
+from harness.images.digest import PARTS
+from harness.images.metadata import metadata_digest
+from harness.images.tree import copy_tree, remove_tree
 from harness.model.image import Image
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from harness.experiment.ends import Recovery, RestartResult
+    from harness.images.workspace import Workspace
     from harness.model.oracle import EndedIncarnation
 
 StateKey: TypeAlias = tuple[str, int, int, str]
@@ -61,12 +61,12 @@ class BoundedCache(Generic[K, V]):
         self._known.move_to_end(key)
         return self._known[key][0]
 
-    def keep(self, key: K, make: Callable[[Path], V]) -> V:
+    def keep(self, key: K, make: Callable[[Path], V | None]) -> V | None:
         """Remember a value.
 
         Args:
             key: What finds it again.
-            make: Makes it in a directory of its own.
+            make: Makes it in a directory of its own; None if there is nothing to remember.
 
         Returns:
             The value.
@@ -75,12 +75,15 @@ class BoundedCache(Generic[K, V]):
         home = self._directory / str(self._count)
         home.mkdir()
         value = make(home)
+        if value is None:
+            remove_tree(home)
+            return None
         if key in self._known:
-            shutil.rmtree(self._known.pop(key)[1])
+            remove_tree(self._known.pop(key)[1])
         self._known[key] = (value, home)
         if len(self._known) > self._most:
             _, (_, oldest) = self._known.popitem(last=False)
-            shutil.rmtree(oldest)
+            remove_tree(oldest)
         return value
 
 
@@ -137,50 +140,74 @@ class PrefixSnapshot:
 
     Attributes:
         incarnations: The incarnations that have ended.
-        home: Directory with ``worker/`` and ``world/`` as they were, modes and times included.
+        home: Directory with all that is durable, as it was.
+        since_ns: When the experiment began, in nanoseconds since the epoch.
     """
 
     incarnations: tuple[EndedIncarnation, ...]
     home: Path
+    since_ns: int
 
     @classmethod
     def of(
-        cls, incarnations: tuple[EndedIncarnation, ...], worker_dir: Path, home: Path
-    ) -> PrefixSnapshot:
-        """Make a beginning of what has happened so far.
+        cls,
+        incarnations: tuple[EndedIncarnation, ...],
+        workspace: Workspace,
+        home: Path,
+        *,
+        world_from_image: bool,
+    ) -> PrefixSnapshot | None:
+        """Take a snapshot of what has happened so far.
 
         Args:
             incarnations: The incarnations that have ended, the image of the last one taken.
-            worker_dir: The worker's directory; `can_go_on_from` has looked at it.
+            workspace: Where they ran; nothing runs there now.
             home: Where to keep it all.
+            world_from_image: Whether the world is taken from the last image, which is made such
+                that its services go on from it.
+
+        Returns:
+            The snapshot, or None if a program could tell the copy from what was copied.
         """
-        shutil.copytree(worker_dir, home / "worker", symlinks=True)
-        # The world's image is made such that its services go on from it.
-        copy_files(incarnations[-1].after.world_dir, home / "world")
+        for part in PARTS:
+            if part == "world" and world_from_image:
+                copy_tree(incarnations[-1].after.world_dir, home / part)
+            else:
+                copy_tree(workspace.path / part, home / part)
+        compared = [part for part in PARTS if part != "world" or not world_from_image]
+        here, there = (
+            metadata_digest(path, compared, workspace.since_ns, links_into=workspace.path)
+            for path in (workspace.path, home)
+        )
+        if here != there:
+            return None
         images = home / "images"
         images.mkdir()
-        copies = {life.after.path: _copied(life.after, images) for life in incarnations}
+        copies = {ended.after.path: _copied(ended.after, images) for ended in incarnations}
         return cls(
             tuple(
                 replace(
-                    life,
-                    before=copies.get(life.before.path, life.before),
-                    after=copies[life.after.path],
+                    ended,
+                    before=copies.get(ended.before.path, ended.before),
+                    after=copies[ended.after.path],
                 )
-                for life in incarnations
+                for ended in incarnations
             ),
             home,
+            workspace.since_ns,
         )
 
-    def restore(self, worker_dir: Path, world_dir: Path) -> None:
+    def restore(self, workspace: Workspace) -> None:
         """Put the durable state where it was.
 
         Args:
-            worker_dir: The worker's directory, empty.
-            world_dir: The world's directory, empty.
+            workspace: A new one, at the same path as at that time.
         """
-        shutil.copytree(self.home / "worker", worker_dir, symlinks=True, dirs_exist_ok=True)
-        shutil.copytree(self.home / "world", world_dir, symlinks=True, dirs_exist_ok=True)
+        for part in PARTS:
+            target = workspace.path / part
+            target.rmdir()
+            copy_tree(self.home / part, target)
+        workspace.since_ns = self.since_ns
 
 
 class StateCache:
@@ -201,25 +228,7 @@ class StateCache:
         self.restarts: BoundedCache[StateKey, RestartResult] = BoundedCache(directory / "restarts")
 
 
-def can_go_on_from(directory: Path) -> bool:
-    """Tell whether a copy of a directory is as good as the directory to a program that starts.
-
-    Sockets, pipes and second names of one file are not what they were in a copy.
-
-    Args:
-        directory: The directory.
-    """
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            status = Path(folder, name).lstat()
-            if stat.S_ISLNK(status.st_mode):
-                continue
-            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-                return False
-    return True
-
-
 def _copied(image: Image, home: Path) -> Image:
     copy = home / image.path.name
-    copy_files(image.path, copy)
+    copy_tree(image.path, copy)
     return Image(copy)

@@ -10,25 +10,35 @@ import hashlib
 import os
 import shutil
 import sqlite3
+import stat
 import tempfile
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from harness.images.tree import data_segments, has_holes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.model.image import Image
 
+PARTS = ("worker", "world", "home", "tmp", "cwd")
+"""The directories of a workspace that are durable."""
+
+_AT_ONCE = 1 << 20
+_HEADER = ("user_version", "application_id", "encoding", "page_size", "auto_vacuum")
+_FORMATS = slice(18, 20)
+"""Where the header says how the file is written and read (SQLite, file format, 1.3.3)."""
+
 _MAGIC = b"SQLite format 3\x00"
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
 def image_digest(image: Image) -> str:
-    """Return the digest of the ``worker/`` and ``world/`` of an image, or of a workspace at rest.
+    """Return the digest of the content of an image, or of a workspace at rest.
 
-    Sockets and pipes do not count. That of an image is worked out once: several experiments and
-    questions ask for it.
+    That of an image is worked out once: several experiments and questions ask for it.
     """
     return image.read(_digest, image.path)
 
@@ -39,37 +49,74 @@ def _digest(root: Path) -> str:
 
 
 def _lines(root: Path) -> Iterator[str]:
-    cut = len(str(root)) + 1
-    for part in ("worker", "world"):
-        for path in sorted(_paths(str(root / part))):
-            content = _content(path)
+    home = str(root)
+    cut = len(home) + 1
+    for part in PARTS:
+        for path in sorted(_paths(f"{home}/{part}")):
+            content = _content(path, home)
             if content:
                 yield f"{path[cut:]} {content}"
 
 
 def _paths(directory: str) -> Iterator[str]:
     """Give the paths of everything that is durable, as texts: this runs in every experiment."""
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                yield f"{entry.path}/"
-                yield from _paths(entry.path)
-            elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
-                yield entry.path
+    waiting = [directory]
+    while waiting:
+        path = waiting.pop()
+        try:
+            with os.scandir(path) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        yield f"{entry.path}/"
+                        waiting.append(entry.path)
+                    else:
+                        yield entry.path
+        except OSError:  # not there, or no leave to look
+            continue
 
 
-def _content(path: str) -> str:
+def _content(path: str, home: str) -> str:
     """Return what a path holds, or nothing if it is a part of the database beside it."""
     if path.endswith("/"):
         return "directory"
-    if os.path.islink(path):  # noqa: PTH114
-        return f"-> {os.readlink(path)}"  # noqa: PTH115
+    status = os.stat(path, follow_symlinks=False)
+    if stat.S_ISLNK(status.st_mode):
+        text = os.readlink(path)
+        if text == home or text.startswith(f"{home}/"):
+            text = os.path.relpath(text, os.path.dirname(path))
+        return f"-> {text}"
+    if not stat.S_ISREG(status.st_mode):
+        return f"special {stat.S_IFMT(status.st_mode):o} {status.st_rdev}"
     file = Path(path)
     if is_side_file(file):
         return ""
     if is_database(file):
-        return rows_digest(file)
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+        with suppress(sqlite3.Error):  # damaged: then its bytes count, and those beside it
+            return rows_digest(file)
+    return _bytes_digest(path, status) + "".join(
+        _bytes_digest(side, os.stat(side))
+        for side in (path + suffix for suffix in _SIDE_FILES)
+        if is_database(file) and os.path.exists(side)
+    )
+
+
+def _bytes_digest(path: str, status: os.stat_result) -> str:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except PermissionError:
+        return "unreadable"
+    summary = hashlib.sha256(str(status.st_size).encode())
+    whole = [(0, status.st_size)]
+    try:
+        for start, end in data_segments(fd, status.st_size) if has_holes(status) else whole:
+            summary.update(f"{start}:".encode())
+            position = os.lseek(fd, start, os.SEEK_SET)
+            while position < end and (data := os.read(fd, min(_AT_ONCE, end - position))):
+                summary.update(data)
+                position += len(data)
+    finally:
+        os.close(fd)
+    return summary.hexdigest()
 
 
 def is_database(path: Path) -> bool:
@@ -91,14 +138,37 @@ def is_side_file(path: Path) -> bool:
 
 
 def rows_digest(path: Path) -> str:
-    """Return the digest of what a database holds."""
-    summary = hashlib.sha256()
+    """Return the digest of what a program can read from a database.
+
+    Every row with its number where it has one, so that the next number is known; the schema; and of
+    the header what a program can ask for.
+
+    Raises:
+        sqlite3.Error: It cannot be read.
+    """
+    with path.open("rb") as file:
+        formats = file.read(_FORMATS.stop)[_FORMATS]  # legacy, or write-ahead log
+    summary = hashlib.sha256(formats)
     with opened(path) as database:
         # Text in a database may be no UTF-8; it counts as the bytes that it is.
         database.text_factory = lambda text: text.decode(errors="surrogateescape")
-        for statement in database.iterdump():
-            summary.update(statement.encode(errors="surrogateescape"))
+        for name in _HEADER:
+            summary.update(repr(database.execute(f"PRAGMA {name}").fetchone()).encode())
+        schema = database.execute(
+            "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY rowid"
+        ).fetchall()
+        summary.update(repr(schema).encode(errors="surrogateescape"))
+        for kind, name, _, sql in schema:
+            if kind == "table" and not (sql or "").upper().startswith("CREATE VIRTUAL"):
+                for row in _rows(database, name.replace('"', '""')):
+                    summary.update(repr(row).encode(errors="surrogateescape"))
     return summary.hexdigest()
+
+
+def _rows(database: sqlite3.Connection, table: str) -> sqlite3.Cursor:
+    with suppress(sqlite3.OperationalError):  # a table without row numbers
+        return database.execute(f'SELECT rowid, * FROM "{table}" ORDER BY rowid')  # noqa: S608
+    return database.execute(f'SELECT * FROM "{table}"')  # noqa: S608 - in the order of its key
 
 
 @contextmanager

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
+import site
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from harness.images.digest import PARTS
+from harness.images.tree import copy_tree, make_links_relative, remove_tree
 from harness.model.image import Image
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
 
@@ -37,19 +39,27 @@ def default_root() -> Path:
 class Workspace(Image):
     """The live directory of one experiment.
 
-    ``worker/`` is what the worker writes, ``world/`` what lies outside and survives, ``control/``
-    holds orders, traces and output of the incarnations, ``images/`` the crash images.
+    ``worker/`` is what the worker writes, ``world/`` what lies outside and survives. ``home/``,
+    ``tmp/`` and ``cwd/`` are the home directory, the directory for temporary files and the working
+    directory of its incarnations, so that what they keep there is theirs alone and durable like the
+    rest. ``control/`` holds orders, traces and output of the incarnations, ``images/`` the crash
+    images.
 
     Args:
         path: Directory to create; it must not exist.
+
+    Attributes:
+        since_ns: When the experiment began, in nanoseconds since the epoch.
     """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.control_dir = path / "control"
         self.images_dir = path / "images"
-        for directory in (path, self.worker_dir, self.world_dir, self.control_dir, self.images_dir):
-            os.mkdir(directory)  # noqa: PTH102 - as in `copy_files`
+        for name in ("", *PARTS, "control", "images"):
+            os.mkdir(path / name)  # noqa: PTH102 - in every experiment
+        # By the clock of the file system, which lags behind: nothing in here is older.
+        self.since_ns = os.stat(self.worker_dir).st_mtime_ns  # noqa: PTH116
 
     def read(self, reader: Callable[[Path], T], directory: Path) -> T:
         """Return what a reader makes of a directory now: unlike an image, a workspace changes."""
@@ -66,10 +76,16 @@ class Workspace(Image):
             image: A new image.
             snapshot_world: Copies ``world/`` consistently to a path while its services run; a
                 plain copy when absent.
+
+        Raises:
+            UnimageableError: The worker has left something of which no image can be taken.
         """
         image.path.mkdir()
-        copy_files(self.worker_dir, image.worker_dir)
-        self._world_to(image, snapshot_world, copy_files)
+        for name in self._kept():
+            if name == "world" and snapshot_world:
+                snapshot_world(image.world_dir)
+            else:
+                copy_tree(self.path / name, image.path / name, relative_links=True)
 
     def move_to(self, image: Image, snapshot_world: Callable[[Path], None] | None = None) -> None:
         """Make an image of the durable state when nothing will touch it any more, by moving it.
@@ -77,25 +93,63 @@ class Workspace(Image):
         Args:
             image: A new image.
             snapshot_world: As for `copy_to`.
+
+        Raises:
+            UnimageableError: As for `copy_to`.
         """
         image.path.mkdir()
-        self.worker_dir.rename(image.worker_dir)
-        self._world_to(image, snapshot_world, Path.rename)
+        for name in self._kept():
+            if name == "world" and snapshot_world:
+                snapshot_world(image.world_dir)
+            else:
+                make_links_relative(self.path / name)
+                (self.path / name).rename(image.path / name)
 
-    def _world_to(
-        self,
-        image: Image,
-        snapshot_world: Callable[[Path], None] | None,
-        plainly: Callable[[Path, Path], object],
-    ) -> None:
-        if snapshot_world:
-            snapshot_world(image.world_dir)
-        else:
-            plainly(self.world_dir, image.world_dir)
+    def _kept(self) -> Iterator[str]:
+        """Give the parts that belong to an image: those around the worker only if used."""
+        for name in PARTS:
+            if name in ("worker", "world") or _used(self.path / name):
+                yield name
 
     def remove(self) -> None:
-        """Delete the workspace with everything in it."""
-        remove_files(str(self.path))
+        """Delete the workspace with everything in it.
+
+        Raises:
+            OSError: Something cannot be deleted.
+        """
+        remove_tree(self.path)
+
+
+def _used(directory: Path) -> bool:
+    try:
+        with os.scandir(directory) as entries:
+            return next(entries, None) is not None
+    except FileNotFoundError:  # the worker has removed it
+        return False
+
+
+def surroundings(path: Path) -> dict[str, str | None]:
+    """Return the environment variables of processes that live in a workspace.
+
+    What programs put into a home directory, into temporary files or into the directories of the XDG
+    base directory specification then lies in the workspace. The packages that Python finds in the
+    user's home are found all the same.
+
+    Args:
+        path: The workspace's path.
+
+    Returns:
+        Values by name; None for a variable that is to be unset.
+    """
+    moved = {name: None for name in os.environ if name.startswith("XDG_")}
+    base = {"PYTHONUSERBASE": site.getuserbase()} if site.ENABLE_USER_SITE else {}
+    return {
+        **moved,
+        **base,
+        "HOME": str(path / "home"),
+        "TMPDIR": str(path / "tmp"),
+        "XDG_RUNTIME_DIR": str(path / "tmp"),
+    }
 
 
 def empty_image(directory: Path) -> Image:
@@ -108,37 +162,3 @@ def empty_image(directory: Path) -> Image:
     for part in (image.path, image.worker_dir, image.world_dir):
         part.mkdir(exist_ok=True)
     return image
-
-
-def remove_files(directory: str) -> None:
-    """Delete a directory tree of our own; what `shutil.rmtree` does against races is not needed.
-
-    Args:
-        directory: Directory to delete.
-    """
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                remove_files(entry.path)
-            else:
-                os.unlink(entry.path)  # noqa: PTH108 - one of a dozen in each experiment
-    os.rmdir(directory)  # noqa: PTH106
-
-
-def copy_files(source: Path | str, destination: Path | str) -> None:
-    """Copy a directory tree: directories, files and symbolic links; sockets and pipes are left.
-
-    Args:
-        source: Directory to copy.
-        destination: Directory to create.
-    """
-    os.mkdir(destination)  # noqa: PTH102 - texts, not paths: this runs in every experiment
-    with os.scandir(source) as entries:
-        for entry in entries:
-            target = f"{destination}/{entry.name}"
-            if entry.is_symlink():
-                os.symlink(os.readlink(entry.path), target)  # noqa: PTH115, PTH211
-            elif entry.is_dir():
-                copy_files(entry.path, target)
-            elif entry.is_file():
-                shutil.copyfile(entry.path, target)

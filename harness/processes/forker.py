@@ -228,6 +228,8 @@ def _live(
     code = _EXIT_ERROR
     try:
         begin_life(parent)
+        # Beside the worker's directory: see `harness.images.workspace.Workspace`.
+        os.chdir(f"{site[0].rpartition('/')[0]}/cwd")
         output = os.open(f"{stem}.output.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.dup2(output, 1)
         os.dup2(output, 2)

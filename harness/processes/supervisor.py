@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
 from multiprocess import spawn
@@ -24,8 +25,7 @@ from harness.processes.linux import children
 from harness.processes.pickling import plainly, portable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
     from harness.model.site import Site
     from harness.points.armed import StopOrder
@@ -50,15 +50,17 @@ class Supervisor:
     """A process that forks incarnations, started here, and what lives below it.
 
     Args:
-        scratch: Directory for temporary files of the workers.
+        surroundings: Environment variables that differ from those of this process; None unsets
+            one.
     """
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, surroundings: Mapping[str, str | None]) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
+            path = [str(Path(entry).absolute()) for entry in sys.path]
             # Not the way of `multiprocess`: what it loads would be copied by every fork.
             program = (
-                f"import sys; sys.path[:] = {sys.path!r}; "
+                f"import sys; sys.path[:] = {path!r}; "
                 "from harness.processes.forker import serve; "
                 f"serve({theirs.fileno()}, {os.getpid()})"
             )
@@ -66,7 +68,11 @@ class Supervisor:
                 [sys.executable, *_interpreter_options(), "-c", program],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                env={**os.environ, "TMPDIR": str(scratch)},
+                env={
+                    name: value
+                    for name, value in {**os.environ, **surroundings}.items()
+                    if value is not None
+                },
             )
         self._channel = Channel(ours.detach())
         self._answered = select.poll()

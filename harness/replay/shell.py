@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from harness.experiment.rig import IDENTITY
 from harness.images.run_folder import FailureFolder
+from harness.images.scratch import sweep_scratch, take_scratch
 from harness.model.errors import UsageError
-from harness.processes.scratch import sweep_scratch, take_scratch
 
 if TYPE_CHECKING:
     from pathlib import Path

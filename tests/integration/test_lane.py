@@ -20,6 +20,7 @@ from harness.explore.exploration import Exploration
 from harness.explore.matrix import run_matrix
 from harness.explore.tiers import moment_of, recovery_hits
 from harness.images.run_folder import control_image
+from harness.images.scratch import sweep_scratch, take_scratch
 from harness.images.workspace import default_root
 from harness.model.errors import HarnessError
 from harness.model.oracle import Evidence, Finding, OracleStatus
@@ -27,7 +28,6 @@ from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, parse
 from harness.model.workload import Command, Workload
 from harness.points import crash_point
-from harness.processes.scratch import sweep_scratch, take_scratch
 from harness.record.outcome import judge_together
 from harness.scenario import Scenario
 from scenarios.plan_host.reference import PLAN_HOST

@@ -155,7 +155,7 @@ def test_worker_that_never_becomes_quiet_misses_its_deadline() -> None:
     hanging = replace(scenario(endless), deadline_s=0.2)
     with (
         Experiment(hanging) as x,
-        pytest.raises(DeadlineError, match=r"waited 0\.2 s for the worker to end"),
+        pytest.raises(DeadlineError, match=r"waited 0\.2 s in vain for the worker to end"),
     ):
         x.start().run_until_quiet()
 
@@ -208,7 +208,7 @@ def test_verbs_out_of_order_are_refused() -> None:
         a.run_until_quiet()
         with pytest.raises(HarnessError, match="is dead, not stopped"):
             a.resume()
-        with pytest.raises(UsageError, match="expected a label"):
+        with pytest.raises(UsageError, match="must match noun"):
             a.run_until("Effect")
     with pytest.raises(HarnessError, match="with statement"):
         x.start()

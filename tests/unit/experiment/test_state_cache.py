@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import os
-import socket
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from harness_doubles import CLEAN, KILLED, new_image
 
+from harness.experiment import state_cache
 from harness.experiment.ends import Recovery, RestartResult
 from harness.experiment.state_cache import (
     BoundedCache,
     KnownRecovery,
     PrefixSnapshot,
-    can_go_on_from,
     moved_to,
     restart_after,
 )
+from harness.images.digest import PARTS
+from harness.images.metadata import metadata_digest
+from harness.images.workspace import Workspace
 from harness.model.oracle import EndedIncarnation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from harness.experiment.state_cache import StateKey
     from harness.model.image import Image
 
@@ -119,64 +119,61 @@ def test_image_of_a_recovery_is_a_copy(tmp_path: Path) -> None:
     assert kept.after.path.parent == home
 
 
-def test_beginning_is_restored_as_it_was(tmp_path: Path) -> None:
+def test_a_prefix_is_restored_as_it_was(tmp_path: Path) -> None:
     """A worker may look at modes, times and links: a copy to go on from has them."""
     after = new_image(tmp_path / "after")
-    (after.world_dir / "ledger").write_text("charged")
-    worker = new_image(tmp_path / "live").worker_dir
+    workspace = Workspace(tmp_path / "now")
+    (workspace.world_dir / "ledger").write_text("charged")
+    (workspace.path / "home" / ".lock").write_text("1")
+    worker = workspace.worker_dir
     (worker / "sealed").mkdir()
     (worker / "sealed" / "run.sh").write_text("exit 0")
     (worker / "sealed" / "run.sh").chmod(0o750)
     os.utime(worker / "sealed" / "run.sh", ns=(1_000_000_001, 2_000_000_002))
-    (worker / "link").symlink_to("sealed/run.sh")
+    (worker / "link").symlink_to(worker / "sealed/run.sh")
     (worker / "sealed").chmod(0o500)
-    life = EndedIncarnation(1, (), KILLED, new_image(tmp_path / "before"), after)
-    home = tmp_path / "home"
+    ended = EndedIncarnation(1, (), KILLED, new_image(tmp_path / "before"), after)
+    home = tmp_path / "kept"
     home.mkdir()
-    beginning = PrefixSnapshot.of((life,), worker, home)
-    restarted = new_image(tmp_path / "again")
-    beginning.restore(restarted.worker_dir, restarted.world_dir)
-    assert (restarted.world_dir / "ledger").read_text() == "charged"
-    assert (restarted.worker_dir / "link").readlink().name == "run.sh"
-    assert (restarted.worker_dir / "sealed").stat().st_mode & 0o777 == 0o500
-    status = (restarted.worker_dir / "sealed" / "run.sh").stat()
-    assert (status.st_mode & 0o777, status.st_mtime_ns) == (0o750, 2_000_000_002)
-    assert beginning.incarnations[0].after.path.is_relative_to(home)
+    prefix = PrefixSnapshot.of((ended,), workspace, home, world_from_image=False)
+    assert prefix is not None
+    seen = metadata_digest(workspace.path, PARTS, workspace.since_ns)
+    workspace.remove()
+    restored = Workspace(tmp_path / "now")
+    prefix.restore(restored)
+    assert metadata_digest(restored.path, PARTS, restored.since_ns) == seen
+    assert (restored.world_dir / "ledger").read_text() == "charged"
+    assert (restored.worker_dir / "link").read_text() == "exit 0"
+    assert prefix.incarnations[0].after.path.is_relative_to(home)
 
 
-def _pipe(path: Path) -> None:
-    os.mkfifo(path)
+def test_a_world_with_services_is_restored_from_its_image(tmp_path: Path) -> None:
+    """What a running service has put where is its own affair; it goes on from its snapshot."""
+    after = new_image(tmp_path / "after")
+    (after.world_dir / "ledger").write_text("consistent")
+    workspace = Workspace(tmp_path / "now")
+    (workspace.world_dir / "ledger").write_text("in the middle of something")
+    ended = EndedIncarnation(1, (), KILLED, new_image(tmp_path / "before"), after)
+    home = tmp_path / "kept"
+    home.mkdir()
+    prefix = PrefixSnapshot.of((ended,), workspace, home, world_from_image=True)
+    assert prefix is not None
+    assert (prefix.home / "world" / "ledger").read_text() == "consistent"
 
 
-def _socket(path: Path) -> None:
-    # By a descriptor, for the path of a socket takes 107 bytes.
-    folder = os.open(path.parent, os.O_PATH)
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(f"/proc/self/fd/{folder}/{path.name}")
-    os.close(folder)
-
-
-def _second_name(path: Path) -> None:
-    path.with_name("first").write_text("once")
-    path.hardlink_to(path.with_name("first"))
-
-
-def _link(path: Path) -> None:
-    path.symlink_to("nowhere")
-
-
-def _file(path: Path) -> None:
-    path.write_text("whole")
-
-
-@pytest.mark.parametrize(
-    ("make", "good"),
-    [(_pipe, False), (_socket, False), (_second_name, False), (_link, True), (_file, True)],
-)
 def test_what_a_copy_cannot_be_is_not_gone_on_from(
-    tmp_path: Path, make: Callable[[Path], None], *, good: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stale socket can be the bug: then the experiment begins at its beginning."""
-    (tmp_path / "sub").mkdir()
-    make(tmp_path / "sub" / "it")
-    assert can_go_on_from(tmp_path) is good
+    """Where a program could tell the copy from the original, the experiment begins anew."""
+    workspace = Workspace(tmp_path / "now")
+    (workspace.worker_dir / "file").touch()
+    monkeypatch.setattr(
+        state_cache, "copy_tree", lambda _source, destination: Path(destination).mkdir()
+    )
+    cache: BoundedCache[str, PrefixSnapshot] = BoundedCache(tmp_path / "kept")
+    ended = EndedIncarnation(1, (), KILLED, new_image(tmp_path / "x"), new_image(tmp_path / "y"))
+    kept = cache.keep(
+        "a", lambda home: PrefixSnapshot.of((ended,), workspace, home, world_from_image=False)
+    )
+    assert kept is cache.find("a") is None
+    assert list((tmp_path / "kept").iterdir()) == []

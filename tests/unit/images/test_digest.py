@@ -11,7 +11,7 @@ import pytest
 from harness_doubles import new_image
 
 from harness.images.digest import image_digest
-from harness.images.workspace import copy_files
+from harness.images.tree import copy_tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ def image_of_open_database(path: Path, rows: list[tuple[int, str]]) -> Image:
         db.execute("PRAGMA wal_autocheckpoint = 0")
         db.execute("CREATE TABLE t (n INTEGER PRIMARY KEY, word TEXT)")
         db.executemany("INSERT INTO t VALUES (?, ?)", rows)
-        copy_files(live.worker_dir / "sub", image.worker_dir / "sub")
+        copy_tree(live.worker_dir / "sub", image.worker_dir / "sub")
     assert (image.worker_dir / "sub" / "x.db-wal").stat().st_size > 0
     return image
 
@@ -112,7 +112,7 @@ def test_a_link_to_a_folder_is_where_it_leads(tmp_path: Path) -> None:
 def test_databases_are_compared_by_their_rows(tmp_path: Path) -> None:
     """However its pages were written, a database is what can be read from it."""
     one = image_with_database(tmp_path / "one", ROWS)
-    other = image_with_database(tmp_path / "two", ROWS, "DELETE")
+    other = image_of_open_database(tmp_path / "two", ROWS)
     third = image_with_database(tmp_path / "three", [*ROWS, (3, "three")])
     with closing(sqlite3.connect(third.worker_dir / "sub" / "x.db")) as db, db:
         db.execute("DELETE FROM t WHERE n = 3")
@@ -154,7 +154,7 @@ def test_an_interrupted_transaction_does_not_count(tmp_path: Path) -> None:
         db.execute("PRAGMA cache_spill = 1")
         db.execute("BEGIN")
         db.executemany("INSERT INTO t VALUES (?, ?)", [(n, "x" * 500) for n in range(3, 200)])
-        copy_files(folder, image.worker_dir / "sub")
+        copy_tree(folder, image.worker_dir / "sub")
     assert (image.worker_dir / "sub" / "x.db-journal").exists()
     size = (image.worker_dir / "sub" / "x.db").stat().st_size
     assert size > 50_000, "the transaction has reached the file"
@@ -171,9 +171,40 @@ def test_an_image_is_not_changed_by_its_digest(tmp_path: Path) -> None:
     assert image_digest(image) == first
 
 
-def test_sockets_and_pipes_do_not_count(tmp_path: Path) -> None:
-    """A workspace at rest can have some; what is no file is not durable."""
-    image = new_image(tmp_path)
-    before = image_digest(image)
-    os.mkfifo(image.worker_dir / "pipe")
-    assert image_digest(image) == before
+@pytest.mark.parametrize(
+    "change",
+    [
+        "PRAGMA user_version = 1",
+        "PRAGMA application_id = 1",
+        "CREATE INDEX i ON t (word)",
+        "INSERT INTO u VALUES ('x'); DELETE FROM u WHERE rowid = 1",
+    ],
+)
+def test_what_a_program_can_ask_of_a_database_counts(tmp_path: Path, change: str) -> None:
+    """A version, an index or the next row number decides what a restarted program does."""
+    digests = []
+    for number, statements in enumerate(("", change)):
+        image = image_with_database(tmp_path / f"{number}", ROWS)
+        with closing(sqlite3.connect(image.worker_dir / "sub" / "x.db")) as db:
+            db.executescript(
+                f"CREATE TABLE u (word TEXT); INSERT INTO u VALUES ('x'); {statements}"
+            )
+        digests.append(image_digest(image))
+    assert digests[0] != digests[1]
+
+
+def test_a_damaged_database_counts_by_its_bytes(tmp_path: Path) -> None:
+    """A database that was cut in the middle of a copy cannot be read, and is part of the state."""
+    digests = []
+    for cut in (600, 700):
+        image = image_with_database(tmp_path / f"{cut}", ROWS, "DELETE")
+        os.truncate(image.worker_dir / "sub" / "x.db", cut)
+        digests.append(image_digest(image))
+    assert digests[0] != digests[1]
+
+
+def test_sockets_and_pipes_count(tmp_path: Path) -> None:
+    """The file of a socket that a killed program leaves can keep the next one from its start."""
+    without, with_pipe = new_image(tmp_path / "without"), new_image(tmp_path / "with")
+    os.mkfifo(with_pipe.worker_dir / "pipe")
+    assert image_digest(without) != image_digest(with_pipe)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.images.workspace import Workspace, copy_files
+from harness.images.workspace import Workspace
 from harness.model.image import Image
 
 if TYPE_CHECKING:
@@ -60,20 +58,6 @@ def test_links_stay_links(tmp_path: Path) -> None:
         (workspace.worker_dir / f"to-{name}").symlink_to(target)
     image = copied(workspace)
     assert {name: str((image.worker_dir / f"to-{name}").readlink()) for name in links} == links
-
-
-def test_sockets_and_pipes_are_left_out(tmp_path: Path) -> None:
-    """What is no file is not durable, and reading it would wait for ever."""
-    source = tmp_path / "source"
-    source.mkdir()
-    os.mkfifo(source / "pipe")
-    (source / "file").write_text("x")
-    here = os.open(source, os.O_RDONLY)
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(f"/proc/self/fd/{here}/s")  # Short, however long the test's path is.
-        os.close(here)
-        copy_files(source, tmp_path / "copy")
-    assert content(tmp_path / "copy") == ["file"]
 
 
 @pytest.mark.parametrize("make", [Workspace.copy_to, Workspace.move_to])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from harness.processes.scratch import sweep_scratch, take_scratch
+from harness.images.scratch import sweep_scratch, take_scratch
 
 
 def let_go(directory: Path) -> None:

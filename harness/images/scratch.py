@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
+
+from harness.images.tree import remove_tree
 
 _PREFIX = "crash-harness-"
 _LOCK = "owner.lock"
@@ -39,6 +41,7 @@ def sweep_scratch(root: Path) -> None:
         except BlockingIOError:
             continue
         else:
-            shutil.rmtree(path, ignore_errors=True)
+            with suppress(OSError):  # one that cannot be deleted is no reason not to go on
+                remove_tree(path)
         finally:
             os.close(lock)

@@ -1,0 +1,295 @@
+"""Directory trees that a worker made: copied with all that a program can see of them, and deleted.
+
+Whatever a worker leaves is taken as it is: modes, times, owners, extended attributes, holes, second
+names of a file, links, pipes, sockets. What cannot be kept in a copy is the number of an inode and
+the time of its last change. Nothing here calls itself, so a tree may be as deep as it likes.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from harness.model.errors import HarnessError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MAX_PATH_BYTES = 3_500
+"""A longer path is not followed: the kernel takes 4,096 bytes, and what copies a copy adds some."""
+
+MAX_FILE_BYTES = 1 << 30
+"""A file that takes more room on the disk is not copied."""
+
+_AT_ONCE = 1 << 20
+_SHOWN = 100
+_OWNER_ALL = stat.S_IRWXU
+
+
+class UnimageableError(HarnessError):
+    """The worker has made something of which no image can be taken."""
+
+
+def copy_tree(source: Path | str, destination: Path | str, *, relative_links: bool = False) -> None:
+    """Copy a directory tree with all that a program can see of it.
+
+    Entries are made in the reverse order of the listing, which gives the same listing on file
+    systems that list the newest first (tmpfs), and makes no difference on the others.
+
+    Args:
+        source: Directory to copy; nothing changes in it meanwhile.
+        destination: Directory to create.
+        relative_links: Whether an absolute link into the directory that holds `source` becomes a
+            relative one, so that it leads to the same place in the copy.
+
+    Raises:
+        UnimageableError: `source` is not a directory, or something below it is too long, too
+            large, or cannot be read.
+    """
+    root, target = os.fspath(source), os.fspath(destination)
+    home = os.path.dirname(root)
+    linked: dict[tuple[int, int], str] = {}
+    finished: list[tuple[str, str, os.stat_result]] = []
+    waiting = [(root, target)]
+    while waiting:
+        directory, copy = waiting.pop()
+        entries, status = _listed(directory)
+        os.mkdir(copy, 0o700)
+        finished.append((directory, copy, status))
+        for name, entry in reversed(entries):
+            path, made = f"{directory}/{name}", f"{copy}/{name}"
+            if stat.S_ISDIR(entry.st_mode):
+                _bounded(path)
+                waiting.append((path, made))
+                continue
+            key = (entry.st_dev, entry.st_ino)
+            if entry.st_nlink > 1 and key in linked:
+                os.link(linked[key], made, follow_symlinks=False)
+                continue
+            if entry.st_nlink > 1:
+                linked[key] = made
+            _copy_entry(path, made, entry, home if relative_links else "")
+    # Last, as an entry that is made in a directory changes its times, and needs its mode.
+    for directory, copy, status in reversed(finished):
+        _copy_metadata(directory, copy, status)
+
+
+def remove_tree(path: Path | str) -> None:
+    """Delete a directory tree, however deep it is and whatever modes it has.
+
+    A directory below is moved up and emptied there, so no path grows long.
+
+    Args:
+        path: Directory of our own; a link or a file in its place is deleted, and nothing is done if
+            nothing is there.
+
+    Raises:
+        OSError: Something cannot be deleted, an immutable file say.
+    """
+    root = os.fspath(path)
+    try:
+        status = os.stat(root, follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISDIR(status.st_mode):
+        os.unlink(root)
+        return
+    os.chmod(root, _OWNER_ALL)
+    count = 0
+    emptied = [root]
+    while emptied:
+        directory = emptied[-1]
+        below = []
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    below.append(entry.path)
+                else:
+                    os.unlink(entry.path)
+        if not below:
+            os.rmdir(directory)
+            emptied.pop()
+            continue
+        for inner in below:
+            os.chmod(inner, _OWNER_ALL)
+            if directory == root:
+                emptied.append(inner)
+                continue
+            count += 1
+            while os.path.lexists(moved := f"{root}/.removed.{count}"):
+                count += 1
+            os.rename(inner, moved)
+            emptied.append(moved)
+
+
+def _listed(directory: str) -> tuple[list[tuple[str, os.stat_result]], os.stat_result]:
+    """List a directory in its own order, if need be by changing its mode for the moment."""
+    try:
+        status = os.stat(directory, follow_symlinks=False)
+        with _Readable(directory, status), os.scandir(directory) as entries:
+            return [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries], status
+    except NotADirectoryError:
+        raise UnimageableError(f"{_shown(directory)} is not a directory any more") from None
+    except FileNotFoundError:
+        raise UnimageableError(f"{_shown(directory)} is not there any more") from None
+    except OSError as error:
+        raise UnimageableError(f"{_shown(directory)} cannot be listed: {error.strerror}") from None
+
+
+class _Readable:
+    """Let the owner read something for the time of a ``with``; root needs no leave."""
+
+    def __init__(self, path: str, status: os.stat_result) -> None:
+        self._path = path
+        self._mode = stat.S_IMODE(status.st_mode)
+        needed = stat.S_IRUSR | (stat.S_IXUSR if stat.S_ISDIR(status.st_mode) else 0)
+        self._change = os.geteuid() != 0 and self._mode & needed != needed
+
+    def __enter__(self) -> None:
+        if self._change:
+            os.chmod(self._path, self._mode | _OWNER_ALL)
+
+    def __exit__(self, *_error: object) -> None:
+        if self._change:
+            os.chmod(self._path, self._mode)
+
+
+def _copy_entry(path: str, made: str, status: os.stat_result, home: str) -> None:
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
+        _copy_content(path, made, status)
+    elif stat.S_ISLNK(mode):
+        os.symlink(_link_text(path, home), made)
+    else:
+        # A pipe or socket is but a name once nobody has it open; a device needs privilege.
+        try:
+            os.mknod(made, stat.S_IMODE(mode) | stat.S_IFMT(mode), status.st_rdev)
+        except OSError as error:
+            raise UnimageableError(f"{_shown(path)} cannot be made: {error.strerror}") from None
+    _copy_metadata(path, made, status)
+
+
+def _copy_content(path: str, made: str, status: os.stat_result) -> None:
+    if status.st_blocks * 512 > MAX_FILE_BYTES:
+        raise UnimageableError(
+            f"{_shown(path)} takes {status.st_blocks * 512:,} bytes; "
+            f"files of more than {MAX_FILE_BYTES:,} bytes are not copied"
+        )
+    try:
+        with _Readable(path, status):
+            source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        raise UnimageableError(f"{_shown(path)} cannot be read: {error.strerror}") from None
+    try:
+        target = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            if status.st_size <= _AT_ONCE and not has_holes(status):
+                os.write(target, os.read(source, status.st_size + 1))
+            else:
+                for start, end in data_segments(source, status.st_size):
+                    os.lseek(target, start, os.SEEK_SET)
+                    _send(target, source, start, end)
+                os.ftruncate(target, status.st_size)
+        finally:
+            os.close(target)
+    finally:
+        os.close(source)
+
+
+def _send(target: int, source: int, start: int, end: int) -> None:
+    while start < end:
+        sent = os.sendfile(target, source, start, end - start)
+        if not sent:
+            return
+        start += sent
+
+
+def has_holes(status: os.stat_result) -> bool:
+    """Tell whether a file may have holes: it takes less room than it is long."""
+    return status.st_blocks * 512 < status.st_size
+
+
+def data_segments(fd: int, size: int) -> Iterator[tuple[int, int]]:
+    """Give the parts of a file that are not holes (lseek(2), SEEK_DATA).
+
+    Args:
+        fd: The open file.
+        size: Its length, in bytes.
+    """
+    position = 0
+    while position < size:
+        try:
+            start = os.lseek(fd, position, os.SEEK_DATA)
+        except OSError:  # nothing but a hole from here on
+            return
+        position = os.lseek(fd, start, os.SEEK_HOLE)
+        yield start, min(position, size)
+
+
+def _copy_metadata(path: str, made: str, status: os.stat_result) -> None:
+    link = stat.S_ISLNK(status.st_mode)
+    for name in _attributes(path):
+        with suppress(OSError):  # one that only the system may set
+            value = os.getxattr(path, name, follow_symlinks=False)
+            os.setxattr(made, name, value, follow_symlinks=False)
+    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+        with suppress(PermissionError):
+            os.chown(made, status.st_uid, status.st_gid, follow_symlinks=False)
+    if not link:
+        os.chmod(made, stat.S_IMODE(status.st_mode))
+    os.utime(made, ns=(status.st_atime_ns, status.st_mtime_ns), follow_symlinks=False)
+
+
+def _attributes(path: str) -> list[str]:
+    try:
+        return os.listxattr(path, follow_symlinks=False)
+    except OSError:  # the file system has none, or they are not ours to read
+        return []
+
+
+def _link_text(path: str, home: str) -> str:
+    text = os.readlink(path)
+    if home and (text == home or text.startswith(f"{home}/")):
+        return os.path.relpath(text, os.path.dirname(path))
+    return text
+
+
+def _bounded(path: str) -> None:
+    if len(os.fsencode(path)) > MAX_PATH_BYTES:
+        raise UnimageableError(
+            f"{_shown(path)} is longer than {MAX_PATH_BYTES:,} bytes; no image is made of it"
+        )
+
+
+def _shown(path: str) -> str:
+    return repr(path if len(path) <= _SHOWN else f"{path[:60]}...{path[-30:]}")
+
+
+def make_links_relative(directory: Path) -> None:
+    """Let absolute links into the directory that holds this one lead to the same place once moved.
+
+    Args:
+        directory: The directory; nothing is done if it is not one.
+    """
+    home = os.fspath(directory.parent)
+    waiting = [os.fspath(directory)]
+    while waiting:
+        below = waiting.pop()
+        try:
+            entries, _ = _listed(below)
+        except UnimageableError:
+            continue
+        for name, status in entries:
+            path = f"{below}/{name}"
+            if stat.S_ISDIR(status.st_mode):
+                waiting.append(path)
+            elif stat.S_ISLNK(status.st_mode):
+                text = _link_text(path, home)
+                if text != os.readlink(path):
+                    times = status.st_atime_ns, status.st_mtime_ns
+                    os.unlink(path)
+                    os.symlink(text, path)
+                    os.utime(path, ns=times, follow_symlinks=False)

@@ -1,0 +1,205 @@
+"""Copies of trees that a worker made, and their deletion: every kind of entry, any depth."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.images.metadata import metadata_digest
+from harness.images.tree import MAX_PATH_BYTES, UnimageableError, copy_tree, remove_tree
+from harness.images.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+LONG_AGO_NS = 1_000_000_000
+
+
+def bind(path: Path) -> None:
+    """Leave the file of a socket; by a descriptor, for the path of a socket takes 107 bytes."""
+    folder = os.open(path.parent, os.O_PATH)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"/proc/self/fd/{folder}/{path.name}")
+    os.close(folder)
+
+
+def second_name(path: Path) -> None:
+    """Give a file two names."""
+    path.write_text("one")
+    path.with_name("another-name").hardlink_to(path)
+
+
+def holes(path: Path) -> None:
+    """Make a file that is mostly holes."""
+    with path.open("wb") as file:
+        file.seek(1 << 40)
+        file.write(b"end")
+
+
+def sealed(path: Path) -> None:
+    """Make a directory that nobody may write to or list."""
+    path.mkdir()
+    (path / "inside").write_text("x")
+    path.chmod(0)
+
+
+def long_ago(path: Path) -> None:
+    """Make a file and say that it is old."""
+    path.touch()
+    os.utime(path, ns=(LONG_AGO_NS, LONG_AGO_NS))
+
+
+def marked(path: Path) -> None:
+    """Make a file with an extended attribute, where the file system has them."""
+    path.touch()
+    try:
+        os.setxattr(path, "user.mark", b"done")
+    except OSError as error:
+        pytest.skip(f"no extended attributes here: {error}")
+
+
+KINDS: dict[str, Callable[[Path], object]] = {
+    "file": lambda path: path.write_text("x"),
+    "empty directory": lambda path: path.mkdir(),
+    "link": lambda path: path.symlink_to("nowhere"),
+    "pipe": lambda path: os.mkfifo(path, 0o640),
+    "socket": bind,
+    "second name": second_name,
+    "holes": holes,
+    "mode": lambda path: path.touch(0o440),
+    "unreadable": lambda path: path.touch(0),
+    "sealed directory": sealed,
+    "time": long_ago,
+    "attribute": marked,
+}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """Give a workspace in which a worker has left two files, one after the other."""
+    made = Workspace(tmp_path / "w")
+    for name in ("first", "second"):
+        (made.worker_dir / name).write_text(name)
+    return made
+
+
+def seen(root: Path, like: Workspace) -> str:
+    """Return the digest of what can be seen of a worker's directory."""
+    return metadata_digest(root, ["worker"], like.since_ns, links_into=like.path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_copy_shows_a_program_what_the_original_shows(workspace: Workspace, kind: str) -> None:
+    """Modes, times, links, pipes and sockets were dropped, so an oracle saw those of the copy."""
+    KINDS[kind](workspace.worker_dir / "entry")
+    before = seen(workspace.path, workspace)
+    copy_tree(workspace.worker_dir, workspace.path / "images" / "worker")
+    assert seen(workspace.path / "images", workspace) == before
+    assert seen(workspace.path, workspace) == before, "what was copied stays as it was"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_trees_that_differ_in_one_entry_are_seen_to_differ(
+    workspace: Workspace, kind: str
+) -> None:
+    """A left-over socket, a mode or a time can be all that a restart stumbles over."""
+    (workspace.worker_dir / "entry").write_text("y")
+    before = seen(workspace.path, workspace)
+    remove_tree(workspace.worker_dir / "entry")
+    KINDS[kind](workspace.worker_dir / "entry")
+    if kind != "file":
+        assert seen(workspace.path, workspace) != before
+
+
+def test_which_file_is_newer_can_be_seen(workspace: Workspace) -> None:
+    """Times of equal runs are never equal; which of two files is newer is the same in both."""
+    names = [workspace.worker_dir / name for name in ("first", "second")]
+
+    def stamp(*times: int) -> str:
+        for name, time in zip(names, times, strict=True):
+            os.utime(name, ns=(time, workspace.since_ns + time))
+        os.utime(workspace.worker_dir, ns=(0, workspace.since_ns + 1_000))
+        return seen(workspace.path, workspace)
+
+    assert stamp(1, 2) == stamp(3, 7) != stamp(7, 3)
+    assert stamp(1, 1) != stamp(1, 2)
+
+
+def test_an_absolute_link_leads_into_the_image(workspace: Workspace) -> None:
+    """It led into the live directory, where the recovery had meanwhile mended what was torn."""
+    (workspace.worker_dir / "folder").mkdir()
+    (workspace.worker_dir / "folder" / "latest").symlink_to(workspace.worker_dir / "first")
+    (workspace.worker_dir / "ledger").symlink_to(workspace.world_dir)
+    for make in (workspace.copy_to, workspace.move_to):
+        image = workspace.new_image(make.__name__)
+        make(image)
+        for link in ("folder/latest", "ledger"):
+            target = (image.worker_dir / link).resolve()
+            assert target.is_relative_to(image.path), target
+
+
+def test_what_lies_around_the_worker_belongs_to_the_image_if_it_is_used(
+    workspace: Workspace,
+) -> None:
+    """A lock in a temporary directory or in the home directory outlives a process."""
+    (workspace.path / "tmp" / "lock").write_text("1")
+    image = workspace.new_image("1-end")
+    workspace.copy_to(image)
+    assert sorted(path.name for path in image.path.iterdir()) == ["tmp", "worker", "world"]
+
+
+def test_a_tree_too_deep_for_an_image_is_said_and_deleted(workspace: Workspace) -> None:
+    """1,200 levels ended the run, and every later one on the machine."""
+    here = os.open(workspace.worker_dir, os.O_RDONLY)
+    for _ in range(MAX_PATH_BYTES):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    with pytest.raises(UnimageableError, match="no image is made of it"):
+        workspace.copy_to(workspace.new_image("1-end"))
+    workspace.remove()
+    assert not workspace.path.exists()
+
+
+def test_a_tree_is_deleted_whatever_its_modes(workspace: Workspace) -> None:
+    """A worker may forbid to list, enter or change its directories."""
+    for number in range(3):
+        below = workspace.worker_dir / f"{number}" / "a" / "b"
+        below.mkdir(parents=True)
+        (below / "file").touch(0)
+        for folder in (below, below.parent, below.parent.parent):
+            folder.chmod(number)
+    workspace.remove()
+    assert not workspace.path.exists()
+
+
+def test_deleting_follows_no_link(workspace: Workspace, tmp_path: Path) -> None:
+    """What a link leads to is somebody else's."""
+    (tmp_path / "theirs").mkdir(0o755)
+    (tmp_path / "theirs" / "file").touch()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "theirs")
+    (workspace.worker_dir / "link").symlink_to(tmp_path / "theirs")
+    remove_tree(link)
+    workspace.remove()
+    assert (tmp_path / "theirs" / "file").exists()
+    assert stat.S_IMODE((tmp_path / "theirs").stat().st_mode) == 0o755
+    assert not link.is_symlink()
+
+
+@pytest.mark.parametrize("instead", [lambda _: None, lambda path: path.touch()])
+def test_a_worker_without_its_directory_is_said(
+    workspace: Workspace, instead: Callable[[Path], None]
+) -> None:
+    """A worker may delete its directory, or put a file in its place."""
+    remove_tree(workspace.worker_dir)
+    instead(workspace.worker_dir)
+    with pytest.raises(UnimageableError, match="any more"):
+        workspace.copy_to(workspace.new_image("1-end"))
