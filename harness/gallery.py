@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, TypedDict, cast
 from harness.explore.session import Session, SessionRequest
 from harness.images.run_folder import FAILURE, FailureFolder, control_image
 from harness.model.canonical_json import one_item_a_line
-from harness.model.errors import HarnessError, UsageError
+from harness.model.errors import HarnessError
 from harness.model.schedule import parse
 from harness.record.environment import NOWHERE
 from harness.record.masking import StableMasking
 from harness.record.minimal import minimal_row, unshrunk_row
 from harness.record.outcome import ScenarioOutcome
-from harness.record.validation import check
+from harness.record.read_json import read_json
+from harness.record.typed_dicts import as_declared
 from harness.record.write_failure import FailureContext, failure_record
 from harness.report.gallery_index import Entry, gallery_index
 from harness.report.html_failure import failure_page
@@ -82,11 +83,11 @@ def families(out: Path) -> dict[str, Family]:
     index = out / INDEX
     if not index.exists():
         return {}
-    try:
-        kept = json.loads(index.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UsageError(f"{index} is not JSON: {error}") from error
-    return check(kept, dict[str, Family], INDEX)
+    kept = as_declared(read_json(index, "index of a gallery"), dict[str, object], str(index))
+    return {
+        name: as_declared(family, Family, f"{index}: family {name!r}")
+        for name, family in kept.items()
+    }
 
 
 def make_gallery(

@@ -21,7 +21,7 @@ from harness.model.result import Verdict
 from harness.record.failure_schema import FailureRecord, read_failure_record
 from harness.record.outcome import ExitCode
 from harness.record.run_schema import RunRecord
-from harness.record.validation import json_schema
+from harness.record.typed_dicts import json_schemas
 from harness.replay.recheck import failures_at, judge_record
 from harness.replay.reproduce import named_failure, run_again
 from harness.replay.shell import open_shell
@@ -176,7 +176,7 @@ def schema_text() -> str:
     found = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Records of crash-harness: results.json of a run, failure.json of a failure",
-        "oneOf": [{"$ref": "#/$defs/results"}, {"$ref": "#/$defs/failure"}],
-        "$defs": {"results": json_schema(RunRecord), "failure": json_schema(FailureRecord)},
+        "oneOf": [{"$ref": "#/$defs/RunRecord"}, {"$ref": "#/$defs/FailureRecord"}],
+        "$defs": json_schemas((RunRecord, FailureRecord)),
     }
     return json.dumps(found, indent=1) + "\n"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from harness.images.run_folder import FAILURE
-from harness.record.run_schema import ViolationRow, read_versioned
+from harness.record.read_json import read_versioned
+from harness.record.run_schema import ViolationRow  # noqa: TC001 - annotations are read
 
 if TYPE_CHECKING:
     from pathlib import Path

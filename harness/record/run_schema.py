@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Final, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from harness.images.run_folder import RESULTS
-from harness.model.errors import UsageError
-from harness.record.validation import check
+from harness.record.read_json import read_versioned
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SCHEMA: Final = "crash-harness/results/4"
-
-T = TypeVar("T")
 
 
 class ViolationRow(TypedDict):
@@ -137,30 +133,3 @@ def read_run(directory: Path) -> RunRecord:
         UsageError: There is none, or it is of another version.
     """
     return read_versioned(directory / RESULTS, RunRecord, SCHEMA, "record of a run")
-
-
-def read_versioned(file: Path, shape: type[T], schema: str, what: str) -> T:
-    """Read a JSON file whose ``schema`` must be the one that this version reads.
-
-    Args:
-        file: The file.
-        shape: What it must look like.
-        schema: Its version.
-        what: What it should be, for the message.
-
-    Raises:
-        UsageError: It cannot be read, is of another version or has another shape.
-    """
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"no {what} at {file}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{file} is not JSON: {error}") from error
-    found = data.get("schema") if isinstance(data, dict) else None
-    if found != schema:
-        raise UsageError(
-            f"{file} has schema {found!r}, and this version reads {schema!r} alone; "
-            "use the version of crash-harness that wrote it, or run the schedule again"
-        )
-    return check(data, shape, file.name)

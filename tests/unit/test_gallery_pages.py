@@ -96,7 +96,10 @@ def test_gallery_shows_what_its_index_names(tmp_path: Path) -> None:
     index.write_text(one_item_a_line(cast("Json", shown)), encoding="utf-8")
     assert families(tmp_path) == shown
     index.write_text('{"b": "x.y.z#1=kill"}', encoding="utf-8")
-    with pytest.raises(UsageError, match="'b'"):
+    with pytest.raises(UsageError, match="family 'b': Expected `object`, got `str`"):
+        families(tmp_path)
+    index.write_text("[]", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"gallery.json: Expected `object`, got `array`"):
         families(tmp_path)
     index.write_text("{", encoding="utf-8")
     with pytest.raises(UsageError, match="is not JSON"):

@@ -15,11 +15,10 @@ from harness.model.result import Verdict
 from harness.model.schedule import parse
 from harness.moments.catalogue import Catalogue, DeclaredPoint
 from harness.record.environment import NOWHERE
-from harness.record.failure_schema import FAILURE_SCHEMA, FailureRecord, read_failure_record
+from harness.record.failure_schema import FAILURE_SCHEMA, read_failure_record
 from harness.record.masking import Masking
 from harness.record.outcome import ScenarioOutcome
 from harness.record.run_schema import SCHEMA, RunRecord
-from harness.record.validation import check
 from harness.record.write_run import (
     RunMetadata,
     as_json,
@@ -184,7 +183,7 @@ def test_each_failure_is_written_to_a_folder_of_its_own(tmp_path: Path) -> None:
         failed().fingerprint,
         other.fingerprint,
     }
-    record = check(read(kept / "failure.json"), FailureRecord, "failure.json")
+    record = read_failure_record(kept)
     asked = {
         "schema": FAILURE_SCHEMA,
         "fingerprint": failed().fingerprint,
