@@ -26,7 +26,6 @@ from harness.model.schedule import parse
 from harness.record.environment import NOWHERE
 from harness.record.masking import StableMasking
 from harness.record.minimal import minimal_row, unshrunk_row
-from harness.record.outcome import ScenarioOutcome
 from harness.record.read_json import read_json
 from harness.record.typed_dicts import as_declared
 from harness.record.write_failure import FailureContext, failure_record

@@ -17,27 +17,25 @@ from __future__ import annotations
 
 import datetime as dt
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.model.errors import UnknownNameError, UsageError
 from harness.model.result import Verdict
 from harness.model.schedule import parse
+from harness.record.typed_dicts import as_declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from harness.model.result import ExperimentResult
-    from harness.model.schedule import Schedule
     from harness.moments.catalogue import Catalogue
 
 FILE_NAME = "crash-harness.pins.toml"
 
 _PROMISES = 4
 """How many promises at once a failure may break that is known by its fingerprint alone."""
-
-_KEYS = ("scenario", "schedule", "fingerprint", "reason", "date")
 
 Table: TypeAlias = dict[str, object]
 
@@ -47,18 +45,18 @@ class KnownFailure:
     """A pin: a failure that is known.
 
     Attributes:
+        reason: Why it is left for now.
+        date: When it was pinned.
         scenario: Name of the scenario, or empty for a pin by fingerprint alone.
         schedule: Text of the schedule, as it is printed.
         fingerprint: Identity of the failure, or empty for any failure of this schedule.
-        reason: Why it is left for now.
-        date: When it was pinned.
     """
 
-    scenario: str
-    schedule: str
-    fingerprint: str
     reason: str
     date: dt.date
+    scenario: str = ""
+    schedule: str = ""
+    fingerprint: str = ""
 
     def __str__(self) -> str:
         if not self.scenario:
@@ -177,19 +175,14 @@ def pins_in(folder: Path) -> Pins:
 
 
 def _pin(table: Table, where: str) -> KnownFailure:
+    known = [field.name for field in fields(KnownFailure)]
     for key in table:
-        if key not in _KEYS:
-            raise UnknownNameError(f"key of a pin ({where})", key, _KEYS)
-    date = table.get("date")
-    if isinstance(date, dt.datetime) or not isinstance(date, dt.date):
+        if key not in known:
+            raise UnknownNameError(f"key of a pin ({where})", key, known)
+    if type(table.get("date")) is not dt.date:  # a time of day makes it a subclass
         raise UsageError(f"{where} has no date such as 2026-11-30")
-    pin = KnownFailure(
-        scenario=_text(table, "scenario", where),
-        schedule=str(_schedule(table, where)),
-        fingerprint=_text(table, "fingerprint", where),
-        reason=_text(table, "reason", where).strip(),
-        date=date,
-    )
+    pin = as_declared(table, KnownFailure, where)
+    pin = replace(pin, schedule=_schedule(pin.schedule, where), reason=pin.reason.strip())
     if not pin.reason:
         raise UsageError(f"{where} gives no reason")
     if not pin.fingerprint and not (pin.scenario and "schedule" in table):
@@ -199,15 +192,8 @@ def _pin(table: Table, where: str) -> KnownFailure:
     return pin
 
 
-def _schedule(table: Table, where: str) -> Schedule:
+def _schedule(text: str, where: str) -> str:
     try:
-        return parse(_text(table, "schedule", where))
+        return str(parse(text))
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
-
-
-def _text(table: Table, key: str, where: str) -> str:
-    value = table.get(key, "")
-    if not isinstance(value, str):
-        raise UsageError(f"{where}: {key} is not a text")
-    return value

@@ -24,7 +24,7 @@ def as_declared(value: object, declared: type[T], where: str) -> T:
 
     Args:
         value: What was read.
-        declared: A `TypedDict`.
+        declared: A `TypedDict` or a dataclass.
         where: Name of the value, for the message.
 
     Raises:

@@ -84,10 +84,16 @@ def test_pin_by_fingerprint_alone_is_seen_fixed(tmp_path: Path, oracles: tuple[s
         ("pin = 3\n", "written as"),
         (PIN.replace("reason", "raeson"), "'reason'"),
         (PIN.replace('"later"', '" "'), "gives no reason"),
-        (PIN.replace("2026-11-30", '"yesterday"'), "no date"),
+        (PIN.replace('reason = "later"\n', ""), "pins.toml: pin 1: .* missing .* `reason`"),
+        (PIN.replace("date = 2026-11-30\n", ""), "pins.toml: pin 1 has no date such as"),
+        *[
+            (PIN.replace("2026-11-30", other), "pins.toml: pin 1 has no date such as 2026-11-30")
+            for other in ('"yesterday"', '"2026-11-30"', "2026-11-30T12:00:00", "12:00:00", "3")
+        ],
         (PIN.replace(f'schedule = "{AT}"\n', ""), "names neither"),
         (PIN.replace('scenario = "orders"\n', ""), "names neither"),
-        (PIN.replace('"later"', "3"), "reason is not a text"),
+        (PIN + PIN.replace('"later"', "3"), r"pin 2: Expected `str`, got `int` - at `\$.reason`"),
+        (PIN.replace(f'"{AT}"', "[]"), r"Expected `str`, got `array` - at `\$.schedule`"),
         (PIN.replace("=kill", "=kil"), "pin 1: unknown fault 'kil'; did you mean 'kill'"),
         (PIN.replace(".after", ".aftr"), r"pin 1: .*; did you mean 'order\.charge\.after'"),
     ],
