@@ -163,7 +163,7 @@ def check_gallery(pages: Mapping[Path, str], out: Path) -> list[str]:
 
 def _compared(path: Path, text: str) -> str:
     if path.name == FAILURE:
-        with suppress(ValueError, KeyError, TypeError):  # what is no record differs as it is
+        with suppress(ValueError, KeyError, TypeError):  # what is not a record differs as it is
             record = json.loads(text)
             for strike in record["strikes"]:
                 strike["line"], strike["lines"] = 0, []

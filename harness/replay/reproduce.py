@@ -96,7 +96,7 @@ def named_failure(what: str, scenarios_from: str, seed: int) -> Failure:
     match = _EXPERIMENT.fullmatch(what)
     if match is None:
         raise UsageError(
-            f"no recorded failure at {what}, and it is no experiment such as "
+            f"no recorded failure at {what}, and it is not an experiment such as "
             "'orders[order.charge.after#1=kill]'"
         )
     schedule = "" if match["schedule"] == "control" else match["schedule"]

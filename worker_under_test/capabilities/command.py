@@ -178,7 +178,7 @@ def _argv(command: WorkCommand) -> list[str]:
         raise DomainError(Kind.INVALID, f"argv is not a list of 1 to {MAX_ARGUMENTS} texts")
     read = [each for each in argv if isinstance(each, str) and _is_argument(each)]
     if len(read) < len(argv) or not read[0]:
-        raise DomainError(Kind.INVALID, "argv holds something that is no argument")
+        raise DomainError(Kind.INVALID, "argv holds something that is not an argument")
     return read
 
 

@@ -107,7 +107,7 @@ class SeqGate:
             seq: Number of the stored snapshot; 0 and less mean that there is none.
 
         Raises:
-            InvalidSnapshotError: ``seq`` is no integer, or above the highest number.
+            InvalidSnapshotError: ``seq`` is not an integer, or above the highest number.
         """
         require_seq(max(seq, 0))
         if seq <= 0:

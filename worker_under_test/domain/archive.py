@@ -28,7 +28,7 @@ _BROKEN = (
     ValueError,
     OSError,
 )
-"""What `zipfile` raises for bytes that are no archive."""
+"""What `zipfile` raises for bytes that are not an archive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def _path_of(info: zipfile.ZipInfo, limits: Limits) -> str:
     name = info.orig_filename
     path = name.removesuffix("/")
     if name.startswith("/") or "\\" in name or "\0" in name or _DRIVE.match(name):
-        raise _refused(f"{name[:100]!r} is no path inside the tree")
+        raise _refused(f"{name[:100]!r} is not a path inside the tree")
     names = path.split("/")
     if len(names) > limits.depth:
         raise _refused(f"{name[:100]!r} is deeper than {limits.depth} names")

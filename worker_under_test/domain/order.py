@@ -154,7 +154,7 @@ def order_of(command: Command) -> Order | None:
         The order, or None if the command is work.
 
     Raises:
-        DomainError: Of kind invalid, if it is meant for the worker itself and is no order.
+        DomainError: Of kind invalid, if it is meant for the worker itself and is not an order.
     """
     name = command.capability
     if not name.startswith(CONTROL_PREFIX):
@@ -207,7 +207,7 @@ def _answer(command: Command) -> Answer:
     try:
         return Answer(_text(command, "answer"))
     except ValueError:
-        raise _malformed(f"answer is none of {', '.join(Answer)}") from None
+        raise _malformed(f"answer is not one of {', '.join(Answer)}") from None
 
 
 def _count(command: Command, key: str, *, least: int) -> int:

@@ -249,7 +249,7 @@ class OneVersion:
         for when, image in evidence.images:
             for path, checksum in read_files(image.worker_dir / self.directory):
                 if not self.temporary(path) and checksum not in self.versions:
-                    yield when, f"file {path!r} is no version of its source"
+                    yield when, f"file {path!r} is not a version of its source"
 
 
 def read_files(directory: Path) -> Iterator[tuple[str, str]]:

@@ -191,7 +191,7 @@ def test_a_mixture_of_versions_is_found(scene: Scene) -> None:
     assert oracle.check(scene.evidence()).answer is OracleStatus.HOLDS
     put_files(scene.settled, "mixed")
     found = oracle.check(scene.evidence())
-    assert found.evidence == ("at rest: file 'mixed' is no version of its source",)
+    assert found.evidence == ("at rest: file 'mixed' is not a version of its source",)
 
 
 def tree_of(_command: Command) -> dict[str, str]:
