@@ -1,4 +1,4 @@
-"""What is tried: a worker, a workload, the oracles that judge it, and the expected outcome."""
+"""Scenarios: a worker, a workload, the oracles that judge it, and the expected outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a directory durably holds, as one digest: equal content, equal digest.
+"""The digest of a directory: equal durable content, equal digest.
 
 SQLite files are compared by their rows, because their bytes differ from run to run (the salts of a
 write-ahead log are random) while what a program can read from them does not.
@@ -150,7 +150,7 @@ def rows_digest(path: Path) -> str:
         formats = file.read(_FORMATS.stop)[_FORMATS]  # legacy, or write-ahead log
     summary = hashlib.sha256(formats)
     with opened(path) as database:
-        # Text in a database may be no UTF-8; it counts as the bytes that it is.
+        # Text in a database need not be UTF-8; then it counts as bytes.
         database.text_factory = lambda text: text.decode(errors="surrogateescape")
         for name in _HEADER:
             summary.update(repr(database.execute(f"PRAGMA {name}").fetchone()).encode())
@@ -173,7 +173,7 @@ def _rows(database: sqlite3.Connection, table: str) -> sqlite3.Cursor:
 
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a SQLite database that lies still, for reading, and leave no trace of it.
+    """Open a SQLite database that nobody writes, for reading, and leave no file beside it.
 
     Args:
         path: Its file.
@@ -183,7 +183,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
     """
     sides = [path.with_name(path.name + suffix) for suffix in ("-wal", "-journal")]
     if not any(side.exists() and side.stat().st_size for side in sides):
-        # Nothing lies beside it, so the file is all there is, and nobody writes.
+        # Without a log the file is the whole database.
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as db:
             yield db
         return

@@ -1,1 +1,1 @@
-"""The words as values."""
+"""Commands, schedules, traces and results as values."""

@@ -1,4 +1,4 @@
-"""What an oracle is, what it looks at, and what it answers."""
+"""Oracles: their protocol, the evidence that they are shown, and their findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class OracleStatus(Enum):
-    """What an oracle found."""
+    """The answer of an oracle."""
 
     HOLDS = "holds"
     BROKEN = "broken"

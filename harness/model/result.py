@@ -1,4 +1,4 @@
-"""What an experiment came to."""
+"""The result of an experiment."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Fired:
 
 @dataclass(frozen=True, slots=True)
 class IncarnationTrace:
-    """What is kept of one incarnation.
+    """The trace of one incarnation, as results have it.
 
     Attributes:
         number: From 1.
@@ -93,13 +93,13 @@ class ExperimentResult:
         scenario: Name of the scenario.
         schedule: The schedule.
         seed: The seed.
-        verdict: What came out.
+        verdict: The outcome.
         violations: For `BROKEN`: what was found, by which oracle.
         fired: Every fault that is proved to have happened, in order.
         note: For verdicts other than `HELD` and `BROKEN`: what happened, for the reader.
         incarnations: What each incarnation did.
         survivors: Processes that were left when every incarnation was dead.
-        seconds: How long it took, in seconds; no part of what came out.
+        seconds: How long it took, in seconds; not part of the outcome.
     """
 
     scenario: str

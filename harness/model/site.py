@@ -1,4 +1,4 @@
-"""What one incarnation of a worker is given."""
+"""The site of an incarnation: its directories, endpoint, identity and seed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What one incarnation of a worker is given.
+    """Everything that one incarnation of a worker is given.
 
     Attributes:
         worker_dir: Directory for everything that the worker keeps; it survives the incarnation.
@@ -26,7 +26,7 @@ class Site:
         endpoint: Where the world's services listen: ``unix:PATH``, ``http://127.0.0.1:PORT``, or
             empty when the scenario has none.
         identity: Who this worker is; the same over all its incarnations.
-        incarnation: Number of this process life in the experiment, from 1.
+        incarnation: Number of this incarnation in the experiment, from 1.
         seed: Source of everything random.
         offered: Every command offered so far. Workers with a coordinator hear of them from there.
     """
@@ -68,4 +68,4 @@ class Site:
 
 
 def no_warm_up(_site: Site) -> None:
-    """Warm nothing beyond the imports."""
+    """Do nothing: importing the worker is warm-up enough."""

@@ -1,4 +1,4 @@
-"""What an incarnation left to be read: the points that it reached, and how it died."""
+"""The trace of an incarnation: the points that it reached, and how it died."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scenario asks of its worker: commands, how they are delivered, faults on the wire."""
+"""Workloads: commands, how they are delivered, and the faults on the wire."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class ReplyLost:
-    """The coordinator did it, and its reply never arrives: the connection is cut instead.
+    """A reply that is lost: the coordinator acts, and cuts the connection instead of replying.
 
     Attributes:
         exchange: Which kind of request.

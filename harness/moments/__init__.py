@@ -1,1 +1,1 @@
-"""Where something can happen: one file per source, and the catalogue."""
+"""Moments: the sources of places where something can happen, and their catalogue."""

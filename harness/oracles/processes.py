@@ -1,4 +1,4 @@
-"""Processes: what is left running when it should not be, and whose processes are touched."""
+"""Processes: those that are left running, and those of others that were touched."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class StrangersLeftAlone:
     promise: str = "a process that is not the worker's is neither waited for nor ended"
     remedy: str = (
         "Save the start time and the boot beside a pid, and compare all three before touching the "
-        "process: the kernel gives pids again."
+        "process: the kernel reuses pids."
     )
 
     def check(self, evidence: Evidence) -> Finding:

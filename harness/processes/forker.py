@@ -47,7 +47,7 @@ _WAITED_FOR = (signal.SIGCHLD, signal.SIGTERM)
 
 
 class _LeaveError(Exception):
-    """The owner has sent SIGTERM, or is gone."""
+    """The owner sent SIGTERM, or is gone."""
 
 
 class Forker:
@@ -224,7 +224,7 @@ def _other_tasks() -> list[int]:
 def _live(
     worker: Worker, site: PlainSite, stops: list[PlainStop], stem: str, parent: int
 ) -> NoReturn:
-    """Be the incarnation."""
+    """Run the worker as an incarnation, and end with it."""
     code = _EXIT_ERROR
     try:
         begin_life(parent)
@@ -249,7 +249,7 @@ def _live(
 
 
 def serve(fd: int, owner: int) -> NoReturn:
-    """Be the process of a supervisor until its owner closes the channel, says SIGTERM, or dies.
+    """Serve as a supervisor's process until its owner closes the channel, sends SIGTERM, or dies.
 
     Args:
         fd: This side's end of the channel.

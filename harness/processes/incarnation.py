@@ -1,6 +1,6 @@
-"""One process life of the worker, from its fork to its proved death.
+"""An incarnation: one process life of the worker, from its fork to its proved death.
 
-An incarnation begins standing still. It is *stopped*, *running* or *dead*; each step asserts the
+An incarnation begins stopped. It is *stopped*, *running* or *dead*; each step asserts the
 state it starts from. Only its supervisor, whose process is its parent, moves it.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class State(Enum):
-    """Where an incarnation is in its life."""
+    """The state of an incarnation."""
 
     STOPPED = "stopped"
     RUNNING = "running"
@@ -58,13 +58,12 @@ class Incarnation:
         self.death: Death | None = None
         self.state = State.STOPPED
         self.has_run = False
-        self._life = (scenario, site)
+        self._to_fork = (scenario, site)
 
     def resume(self, stops: Sequence[StopOrder]) -> None:
-        """Let it run; where it is to stop next is settled before it goes on.
+        """Let it run; it is told where to stop next before it goes on.
 
-        The process is forked when it is let run for the first time: until then there is nothing
-        that could be seen of it.
+        The process is forked the first time that it is let run: nothing could be seen of it before.
 
         Args:
             stops: Where to stop.
@@ -76,7 +75,7 @@ class Incarnation:
             self._supervisor.go_on(self.number)
             return
         self.has_run = True
-        scenario, site = self._life
+        scenario, site = self._to_fork
         self._supervisor.fork(scenario, site, self._stem, stops)
 
     def wait(self, what: str, deadline_s: float) -> Hit | None:
@@ -125,7 +124,7 @@ class Incarnation:
         if self.death is None:
             status = self._supervisor.kill(self.number, deadline_s)
             if status is None:
-                raise DeadlineError(f"death of incarnation {self.number}", deadline_s)
+                raise DeadlineError(f"the death of incarnation {self.number}", deadline_s)
             self._read_trace()
             return self._die(status)
         return self.death

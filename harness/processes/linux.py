@@ -1,4 +1,4 @@
-"""What a process asks of the kernel about its relatives (prctl(2))."""
+"""Relations between processes, as the kernel has them: prctl(2), proc(5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values on their way to a process of our own: plainly if that will do, else the heavy way.
+"""Pickling for processes of our own: with pickle where it will do, with dill where it will not.
 
 ``dill`` sends closures and what belongs to the main module, but its pickler is written in Python,
 takes twenty times as long, and must be imported where its work is loaded.

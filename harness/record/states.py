@@ -1,4 +1,4 @@
-"""What a crash image holds: its files with checksums, its tables, against the image before."""
+"""The contents of a crash image, files and tables, compared with the image before."""
 
 from __future__ import annotations
 

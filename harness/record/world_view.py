@@ -1,4 +1,4 @@
-"""What the world saw: facts of the coordinator and effects of the ledger, per incarnation."""
+"""The world's view of an experiment: coordinator's facts and ledger's effects, per incarnation."""
 
 from __future__ import annotations
 

@@ -45,13 +45,13 @@ def judge_record(folder: Path, scenario: Scenario) -> tuple[Verdict, tuple[Viola
 def _evidence(folder: Path, scenario: Scenario, start: Image) -> Evidence:
     record = read_failure_record(folder)
     if record["history_left_out"]:
-        raise UsageError(f"{folder}: its history is not whole, so it cannot be judged again")
+        raise UsageError(f"{folder}: its history was cut short, so it cannot be judged again")
     names = FailureFolder(folder)
     incarnations = _incarnations(record, names, start)
     struck = len({strike["incarnation"] for strike in record["strikes"]})
     if len(incarnations) < struck + 2:
         raise UsageError(
-            f"{folder} has {len(incarnations)} incarnations and {struck} strikes; not judged"
+            f"{folder} has {len(incarnations)} incarnations for {struck} strikes; it takes two more"
         )
     after_restart = Image(names.restart_image(incarnations[struck + 1].number))
     if not after_restart.path.is_dir():
@@ -91,7 +91,7 @@ def _incarnations(
 def _death(text: str) -> Death:
     match = _DEATH.fullmatch(text)
     if match is None:
-        raise UsageError(f"the record says {text!r} of a death, which is neither signal nor code")
+        raise UsageError(f"the record says {text!r} of a death, neither a signal nor an exit code")
     if match["signal"]:
         return Death(signal.Signals[match["signal"]].value, -1)
     return Death(0, int(match["code"]))

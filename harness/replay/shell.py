@@ -1,4 +1,4 @@
-"""Start a worker by hand on a crash image: a shell beside a copy of it, with the world running."""
+"""A shell beside a copy of a crash image, with the world running, to start the worker by hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.scenario import Scenario
 
 _SCRIPT = '''\
-"""Live as one incarnation of the worker, in this terminal, on a copy of the crash image."""
+"""Run one incarnation of the worker in this terminal, on a copy of the crash image."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Why a promise broke, in sentences: what a strike fell between, and what was known of its subject.
+"""Why a promise broke, in sentences: the neighbours of a strike, and what was known of its subject.
 
 The subject is what the first broken promise names: a command, a run, a file. What the world had
 seen of it is put beside what the disk had of it, at the strike and after the restart.
@@ -26,7 +26,7 @@ _WORD = re.compile("[A-Za-z_]{3,14}")
 
 
 def why(record: FailureRecord) -> tuple[tuple[str, str], ...]:
-    """Say between what the strikes fell, what was known then, and what came of it.
+    """Say what the strikes fell between, what was known then, and what came of it.
 
     Returns:
         What each text is about, and the text.

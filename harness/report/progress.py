@@ -1,4 +1,4 @@
-"""A progress bar on the terminal while a run goes on; lines now and then when it is no terminal."""
+"""A progress bar for a run on a terminal; a line now and then where there is no terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The summary at the end of a run, for a terminal; plain when it is none."""
+"""The summary at the end of a run; plain text where there is no terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader wants to know first, in sentences: what was done, what broke, what to change."""
+"""A failure in sentences: what was done, what broke, what to change."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from harness.record.failure_schema import FailureRecord
 
 _RULE = (
-    "A restart knows only what is on the disk: save what is promised before it is promised, and "
-    "mark as done only what is done."
+    "A restart knows only what is on disk: save a promise before you make it, and mark as done "
+    "only what is done."
 )
 
 
@@ -71,11 +71,11 @@ def change(record: FailureRecord) -> tuple[str, ...]:
     first = [remedies.get(row.name, "") for row in broken_promises(record)[:1]]
     strikes = record["strikes"]
     if not strikes:
-        return (*filter(None, first), "Make the work hold without a fault first; then strike it.")
+        return (*filter(None, first), "First make it hold without a fault; then strike it.")
     last = strikes[-1]
     where = f"{last['file']}:{last['line']}" if last["file"] else last["moment"]
     passed = (last["passed"][-1:] or ["the start"])[0].partition("[")[0]
     return (
         next(filter(None, first), _RULE),
-        f"Look at {where}: at what is done between {passed} and there.",
+        f"Look at what happens between {passed} and {where}.",
     )

@@ -1,4 +1,4 @@
-"""What a request to the world carries, checked: a JSON object and its fields."""
+"""The fields of a request to the world, in its body, path or query, each checked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Fields:
         self._values = values
 
     def text(self, name: str) -> str:
-        """Return a field that must be a string with something in it.
+        """Return a field that must be a non-empty string.
 
         Args:
             name: Name of the field.
@@ -96,7 +96,7 @@ def query_text(request: web.Request, name: str) -> str:
     """
     values = request.query.getall(name, [])
     if len(values) != 1 or not values[0]:
-        raise Refused("invalid", f"parameter {name!r} is not there once with something in it")
+        raise Refused("invalid", f"parameter {name!r} must be given once and not be empty")
     _refuse_nul(values[0], f"parameter {name!r}")
     return values[0]
 
@@ -121,7 +121,7 @@ async def read_fields(request: web.Request) -> Fields:
     except ConnectionError:
         raise ConnectionCut from None
     except web.RequestPayloadError:
-        raise Refused("invalid", "the body is not framed as HTTP asks") from None
+        raise Refused("invalid", "the body is not framed as HTTP requires") from None
     try:
         value = cast("Json", json.loads(raw.decode(), parse_constant=_refuse_constant))
         # The canonical text must exist in UTF-8: it is what is compared and stored. A lone
@@ -135,7 +135,7 @@ async def read_fields(request: web.Request) -> Fields:
 
 
 def _refuse_nul(value: str, what: str) -> None:
-    # PostgreSQL keeps no text with a NUL, and what is refused must not depend on the database.
+    # PostgreSQL stores no text with a NUL, and what is refused must not depend on the database.
     if "\0" in value:
         raise Refused("invalid", f"{what} holds a NUL")
 

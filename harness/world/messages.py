@@ -1,4 +1,4 @@
-"""What the owner of a world and its process say to each other over the control pipe."""
+"""Messages between the owner of a world and its process, over the control pipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a service of the world is, and what it is given."""
+"""Services of the world: their protocol, and what each is given."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Service(Protocol):
 class KeepsStateElsewhere(Protocol):
     """A service with durable state that is not in files of the world's directory.
 
-    It is a part of its own because most services have no such state. When the service is closed,
+    It is apart because most services have no such state. When the service is closed,
     its state is in the directory, like that of any other.
     """
 

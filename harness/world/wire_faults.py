@@ -1,4 +1,4 @@
-"""Faults that a service is told to show: at which request, before or after it acted."""
+"""Faults on the wire: at which request of a service, before or after it acted."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class FaultPlan:
                 raise UsageError(f"{fault}: requests are counted from 1")
             where = fault.request, fault.key, fault.nth
             if where in self._faults:
-                raise UsageError(f"{fault}: there is a fault at this request already")
+                raise UsageError(f"{fault}: another fault is at this request")
             self._faults[where] = fault.kind
 
     def at(self, request: str, key: str, nth: int) -> FaultKind | None:

@@ -1,4 +1,4 @@
-"""Admission: what a draining or full worker let in, and what became of a cancelled command."""
+"""Admission: draining, capacity, and cancelled commands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DrainingAdmitsNothing:
     Attributes:
         read_books: Reader of the worker's books.
         drains: Tells of a command whether it starts draining (True), ends it (False), or is
-            another order (None); what is no order raises `LookupError`.
+            another order (None); raises `LookupError` for what is not an order.
     """
 
     read_books: StateReader
@@ -66,7 +66,7 @@ class DrainingAdmitsNothing:
 
 @dataclass(frozen=True, slots=True)
 class WithinCapacity:
-    """Never are more attempts open than the worker has room for (INV-15, REC-18).
+    """No more attempts are open than the worker has room for (INV-15, REC-18).
 
     For a worker whose capacity is not lowered while it works.
 
@@ -80,7 +80,7 @@ class WithinCapacity:
     capacity: int
     counts: Callable[[AttemptRow], bool]
     name: str = "within-capacity"
-    promise: str = "never are more attempts open than the worker has room for"
+    promise: str = "no more attempts are open than the worker has room for"
     remedy: str = (
         "Look for room and take it in one transaction, or under one lock that is held until "
         "the command is saved."
@@ -111,7 +111,7 @@ class CancelHonoured:
     And whatever it found, it is answered, and its command ends at most once (ADM-09).
 
     Attributes:
-        target: The command that a command cancels, or None if it is no cancel.
+        target: The command that a command cancels, or None if it cancels nothing.
     """
 
     target: Callable[[Command], str | None]

@@ -1,4 +1,4 @@
-"""Boxes: inbox, attempts and outbox agree with each other and with the coordinator."""
+"""Agreement of inbox, attempts and outbox with each other and with the coordinator."""
 
 from __future__ import annotations
 

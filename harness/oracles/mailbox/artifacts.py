@@ -82,7 +82,7 @@ class TreesWhole:
     directory: str
     expected: Callable[[Command], Mapping[str, str]]
     name: str = "trees-whole"
-    promise: str = "of a tree all files are at their final paths, or none"
+    promise: str = "all files of a tree are at their final paths, or none are"
     remedy: str = (
         "Make the tree beside its final path, and rename the whole directory when every file "
         "in it is there."
@@ -157,7 +157,7 @@ class FinishedPartsReused:
     )
 
     def check(self, evidence: Evidence) -> Finding:
-        """Compare what each life found with what it wrote."""
+        """Compare what each incarnation found with what it wrote."""
         workload = evidence.workload
         asked: dict[str, str] = {}
         for command in (*workload.commands, workload.fresh):

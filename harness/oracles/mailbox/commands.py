@@ -26,7 +26,7 @@ class CommandsEnd:
     """
 
     name: str = "commands-end"
-    promise: str = "every accepted command reaches a reported end, none vanishes"
+    promise: str = "every accepted command reaches a reported end; none vanishes"
     remedy: str = (
         "Acknowledge a command only when it is saved, and report its end until the other side "
         "confirms it."
@@ -41,7 +41,7 @@ class CommandsEnd:
 
 @dataclass(frozen=True, slots=True)
 class FreshGoesThrough:
-    """After recovery there is progress, not only cleanliness.
+    """After recovery the worker makes progress: a fresh command goes through.
 
     Attributes:
         read_books: Reader of the worker's books, to see a new checkpoint.

@@ -1,4 +1,4 @@
-"""Remote effects: what services outside did for a command, by their own books."""
+"""Remote effects: what services outside did for a command, by their own logs."""
 
 from __future__ import annotations
 

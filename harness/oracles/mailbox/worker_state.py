@@ -1,4 +1,4 @@
-"""The books: a worker's durable state in neutral terms, so that oracles know no schema.
+"""The worker's durable state in neutral terms, so that oracles know no schema.
 
 A scenario whose worker has an inbox, attempts and an outbox gives its oracles a *reader*: a
 function from the worker's directory to `WorkerState`. The oracles compare the books of several

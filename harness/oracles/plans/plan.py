@@ -37,7 +37,7 @@ class PlanRight:
 
     source: StepSource
     name: str = "plan-right"
-    promise: str = "after a crash what is left runs, what is trusted does not, and blocked is still"
+    promise: str = "after a crash the steps that are left run, and no trusted or blocked ones"
     remedy: str = (
         "Record a step only after its effect, with every step before it; after a restart run "
         "what is not recorded, and nothing that is blocked."

@@ -1,4 +1,4 @@
-"""What the evidence tells of the steps of runs, for the oracles of plans and snapshots."""
+"""Evidence of the steps of runs, for the oracles of plans and snapshots."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from harness.oracles.mailbox.worker_state import SnapshotRow, StateReader
 
 GraphsOf: TypeAlias = Callable[[Workload, int], tuple[GraphRow, ...]]
-"""The graphs that a life works with, from the workload and the number of crashes before it. They
-are worked out from what was asked, not read from the worker."""
+"""The graphs that an incarnation works with, from the workload and the number of crashes before
+it. They are worked out from what was asked, not read from the worker."""
 
 Step: TypeAlias = tuple[str, str]
 """Run and step."""

@@ -1,4 +1,4 @@
-"""What the coordinator saw, read from its database: the oracles' side of it."""
+"""The coordinator's facts, as oracles read them from its database."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """A sign of life of an attempt.
+    """A heartbeat of an attempt.
 
     Attributes:
         position: Place among all facts of the coordinator, from 1.
@@ -181,7 +181,7 @@ class CoordinatorFacts:
         sessions: Registrations.
         events: Accepted events, one for each event id.
         receipts: Receipts of events, repeated and conflicting ones too.
-        heartbeats: Signs of life.
+        heartbeats: Heartbeats of attempts.
         refusals: Commands that were refused, each time.
     """
 
@@ -226,11 +226,11 @@ def read_facts(world_dir: Path) -> CoordinatorFacts:
     """
     path = world_dir / FILE_NAME
     if not path.is_file():
-        raise HarnessError(f"there is no {FILE_NAME} in {world_dir}, so no coordinator's facts")
+        raise HarnessError(f"there is no {FILE_NAME} in {world_dir}: no coordinator was open there")
     if where := elsewhere(path):
         raise HarnessError(
-            f"the facts of {world_dir} are in {where}, and here only when the coordinator is closed"
-            " or in a snapshot"
+            f"the facts of {world_dir} are in {where}; they are in the directory once the"
+            " coordinator is closed, and in snapshots"
         )
     with reading(path) as db:
         return _read(db)

@@ -91,7 +91,7 @@ class PostgresLink:
         return f"schema {self._schema!r} of {self._place}"
 
     async def begin(self) -> None:
-        """Be connected, with all tables there and empty.
+        """Connect if need be, and have all tables there and empty.
 
         Raises:
             HarnessError: The database cannot be reached or used.

@@ -1,4 +1,4 @@
-"""What the coordinator knows, in memory: decides, and touches neither disk nor network."""
+"""The coordinator's state in memory: it decides, and touches neither disk nor network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the coordinator keeps its facts while it is open: one port, chosen by URL."""
+"""Stores of the coordinator's facts while it is open: one protocol, chosen by URL."""
 
 from __future__ import annotations
 

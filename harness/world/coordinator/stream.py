@@ -61,7 +61,7 @@ class CommandStream:
             while (text := await self._texts.get()) is not None:
                 await response.write(text.encode())
         except ConnectionError:
-            pass  # The client was killed or went away, which is what this is all about.
+            pass  # The client was killed or went away, as it is meant to.
         return response
 
 

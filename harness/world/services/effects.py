@@ -1,4 +1,4 @@
-"""The effects service: the outside of a worker whose work is to do something once."""
+"""The effects service: one effect per key, however often it is asked for."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class EffectsService:
         self._context: ServiceContext
 
     async def open(self, context: ServiceContext, routes: web.UrlDispatcher) -> None:
-        """Learn what has happened, and add the route.
+        """Learn what has happened so far, and add the route.
 
         Args:
             context: What the experiment gives it.

@@ -1,4 +1,4 @@
-"""A server of files that can be had in parts, change, and come over a connection that is cut."""
+"""A file server with ranges, versions that change, and connections that are cut."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class FileServer(LoggedService):
         faults: Other faults; the request is ``get``, its key the file's name.
 
     Raises:
-        UsageError: Cuts or faults are about files that there are not, or contradict themselves.
+        UsageError: Cuts or faults name unknown files, or contradict themselves.
     """
 
     def __init__(
@@ -98,9 +98,9 @@ class FileServer(LoggedService):
         self._cut = dict(cut or {})
         for name in (*self._cut, *(fault.key for fault in faults)):
             if name not in self._files:
-                raise UsageError(f"a fault of the file server is at {name!r}, and there is no such")
+                raise UsageError(f"a fault of the file server is at {name!r}, an unknown file")
         if any(after < 0 for cuts in self._cut.values() for after in cuts):
-            raise UsageError("a connection cannot be cut after less than no bytes")
+            raise UsageError("a connection is cut after 0 bytes or more")
         super().__init__(RequestLog(FILE_NAME, ("get",), faults, lambda _logged: None))
 
     def add_routes(self, routes: web.UrlDispatcher) -> None:
@@ -113,7 +113,7 @@ class FileServer(LoggedService):
 
     async def _get(self, request: web.Request) -> web.StreamResponse:
         name = path_text(request, "name")
-        wanted_range(request.headers)  # A malformed request is none, so it does not count.
+        wanted_range(request.headers)  # A malformed request does not count.
         file = self._files.get(name)
         if file is None:
             raise Refused("not_found", f"there is no file {name!r}")
@@ -137,7 +137,7 @@ class FileServer(LoggedService):
         response = web.StreamResponse(status=part.status, headers=part.headers)
         response.content_type = "application/octet-stream"
         response.content_length = len(part.body)
-        with suppress(ConnectionError):  # The client was killed, which is what this is all about.
+        with suppress(ConnectionError):  # The client was killed, as it is meant to be.
             await response.prepare(request)
             await response.write(body)
             if len(body) < len(part.body) and request.transport is not None:

@@ -1,4 +1,4 @@
-"""The files of the file server: their versions, and the part of one that a request is given."""
+"""Versions of the file server's files, and the range of one that a request gets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SourceFile:
             on up to the last.
 
     Raises:
-        UsageError: There is no version, or a second one that nothing leads to.
+        UsageError: There is no version, or a second one that is never reached.
     """
 
     versions: tuple[bytes, ...]

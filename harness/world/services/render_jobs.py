@@ -1,4 +1,4 @@
-"""The jobs of the render service: what follows from its log, for itself and for the oracles."""
+"""The jobs of the render service, as they follow from its log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A remote service of long jobs, whose contract can be as good or as bad as real ones are."""
+"""A remote service of long jobs, with a contract as good or as bad as real ones."""
 
 from __future__ import annotations
 

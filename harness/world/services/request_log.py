@@ -91,7 +91,7 @@ def read_requests(path: Path) -> tuple[LoggedRequest, ...]:
         HarnessError: There is no such database, or it cannot be read.
     """
     if not path.is_file():
-        raise HarnessError(f"there is no {path.name} in {path.parent}, so no log of that service")
+        raise HarnessError(f"there is no {path.name} in {path.parent}: no service was open there")
     with reading(path) as db:
         return tuple(
             LoggedRequest(

@@ -266,7 +266,7 @@ def test_the_count_goes_on_in_a_copy(
         (lambda: SourceFile((OLD, NEW)), "after 0 requests"),
         (lambda: SourceFile((OLD,), -1), "after -1 requests"),
         (lambda: FileServer({}, cut={"a": (1,)}), "'a'"),
-        (lambda: FileServer({"a": SourceFile((OLD,))}, cut={"a": (-1,)}), "less than no bytes"),
+        (lambda: FileServer({"a": SourceFile((OLD,))}, cut={"a": (-1,)}), "after 0 bytes or more"),
         (lambda: FileServer({}, faults=(Fault("refused", "get", "b"),)), "'b'"),
     ],
 )

@@ -86,7 +86,7 @@ def test_remedy_is_the_one_of_the_promise_that_comes_first(record: FailureRecord
     assert contract(record)[0].name == "commands-end"
     assert change(record) == (
         "Report every end.",
-        "Look at shop/orders.py:12: at what is done between order.charge.before and there.",
+        "Look at what happens between order.charge.before and shop/orders.py:12.",
     )
 
 
