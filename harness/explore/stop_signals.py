@@ -31,6 +31,9 @@ class StopRequestedError(HarnessError):
         self.number = number
         super().__init__(f"asked to stop by {signal.Signals(number).name}")
 
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.number,)
+
 
 class StopSignals:
     """Takes SIGINT and SIGTERM over while it is open; for the main thread alone.

@@ -50,7 +50,7 @@ class Fired:
 
     Attributes:
         moment: Where.
-        incarnation: In which process life, from 1.
+        incarnation: In which incarnation, from 1.
     """
 
     moment: Moment

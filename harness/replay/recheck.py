@@ -77,7 +77,7 @@ def _incarnations(
         number = row["number"]
         after = Image(folder.end_image(number))
         if not after.worker_dir.is_dir():
-            raise UsageError(f"the crash image {after.path} is not there; judge where it was made")
+            raise UsageError(f"no crash image at {after.path}; recheck where the run was made")
         hits = tuple(
             Hit(entry["text"], entry["context"], entry["hits"], entry["stopped"])
             for entry in record["history"]

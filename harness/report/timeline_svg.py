@@ -1,7 +1,7 @@
 """The timeline of an experiment: lanes and marks with their places, ready to be drawn as SVG.
 
-It is bounded: of a long life the beginning, the end and what is near a strike are drawn, and what
-is left out is said.
+It is bounded: of a long incarnation the beginning, the end and what is near a strike are drawn,
+and what is left out is said.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _drawn(
             if text := struck(row):
                 strikes.append((x, text))
             x += STEP
-        # The end of the life stands after what the world saw of it.
+        # The end of the incarnation stands after what the world saw of it.
         end = max(x, facts_x + STEP)
         if number in disk:
             marks.append(Mark(end, disk_y, "disk", disk[number]))

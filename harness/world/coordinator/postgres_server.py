@@ -117,7 +117,9 @@ def _account() -> _Account:
         except KeyError:
             continue
         return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-    raise UsageError("PostgreSQL does not run as root, and there is no user postgres or nobody")
+    raise UsageError(
+        "PostgreSQL does not run as root: start it as another user, or add a user postgres"
+    )
 
 
 def _initialise(binaries: Path, home: Path, account: _Account) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import harness
 from harness.experiment.protocol import EndedError, RestartError
+from harness.explore.stop_signals import StopRequestedError
 from harness.model.errors import DeadlineError, HarnessError, UnknownNameError, UsageError
 from harness.model.result import Verdict
 from harness.model.schedule import MalformedLabelError
@@ -26,6 +27,7 @@ EVERY = [
     RestartError("d"),
     SupervisorGoneError("f"),
     MalformedLabelError("a.b", ["a.b.mid"], "here: ", "!"),
+    StopRequestedError(15),
     EndedError(Verdict.NOT_FIRED, "e"),
 ]
 
