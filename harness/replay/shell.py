@@ -26,7 +26,7 @@ _SCRIPT = '''\
 from pathlib import Path
 
 from harness.explore.scenario_files import load
-from harness.scenario import Site
+from harness.model.site import Site
 
 scenario = load({scenarios})[{scenario}]
 workload = scenario.workload({seed})
