@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from harness.experiment.ends import Recovery, RestartResult
 from harness.images.digest import image_digest
 from harness.images.run_folder import restart_image_name
+from harness.images.tree import UnimageableError
 from harness.model.errors import DeadlineError, HarnessError
 from harness.model.oracle import Evidence, OracleStatus
 from harness.model.quiet import describe_end
@@ -185,6 +186,8 @@ def run_experiment(
         verdict, note = Verdict.HUNG, str(error)
     except (ForeignStopError, RestartError) as error:
         verdict, note = Verdict.WRONG_DEATH, str(error)
+    except UnimageableError as error:
+        verdict, note = Verdict.UNKNOWN, f"what the worker left cannot be looked at: {error}"
     rig.save()
     struck_numbers = {strike.incarnation for strike in fired}
     traces = tuple(

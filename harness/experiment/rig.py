@@ -218,14 +218,14 @@ class Rig:
         It is put off until then, because the last image of all need not be a copy.
         """
         if self._unsaved is not None:
-            self.workspace.copy_to(self._unsaved, self._snapshot)
-            self._unsaved = None
+            image, self._unsaved = self._unsaved, None
+            self.workspace.copy_to(image, self._snapshot)
 
     def save_for_good(self) -> None:
         """Do the same when nothing will touch the workspace any more."""
         if self._unsaved is not None:
-            self.workspace.move_to(self._unsaved, self._snapshot)
-            self._unsaved = None
+            image, self._unsaved = self._unsaved, None
+            self.workspace.move_to(image, self._snapshot)
 
     def survivors(self) -> tuple[str, ...]:
         """Return the processes that are left though every incarnation should be dead."""

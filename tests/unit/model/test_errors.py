@@ -11,6 +11,7 @@ import pytest
 import harness
 from harness.experiment.protocol import EndedError, RestartError
 from harness.explore.stop_signals import StopRequestedError
+from harness.images.tree import UnimageableError
 from harness.model.errors import DeadlineError, HarnessError, UnknownNameError, UsageError
 from harness.model.result import Verdict
 from harness.model.schedule import MalformedLabelError
@@ -28,6 +29,7 @@ EVERY = [
     SupervisorGoneError("f"),
     MalformedLabelError("a.b", ["a.b.mid"], "here: ", "!"),
     StopRequestedError(15),
+    UnimageableError("f"),
     EndedError(Verdict.NOT_FIRED, "e"),
 ]
 
