@@ -114,6 +114,34 @@ LOOKS: dict[str, Callable[[Path], object]] = {
 """What it can look at when it starts again."""
 
 
+SEEN_BY: dict[str, tuple[str, ...]] = {
+    "file": ("names", "listing", "newest"),
+    "other": ("names", "listing", "newest"),
+    "touch": ("newest", "time"),
+    "swap": ("newest", "mode", "owner", "attribute", "room", "names of the file"),
+    "stamp": ("time", "newest"),
+    "mode": ("mode",),
+    "directory mode": ("directory mode",),
+    "owner": ("owner",),
+    "attribute": ("attribute",),
+    "holes": ("room",),
+    "hard link": ("names of the file",),
+    "link": ("link", "names"),
+    "absolute link": ("link", "names"),
+    "pipe": ("pipe", "newest"),
+    "socket": ("socket", "newest"),
+    "directory": ("names", "newest"),
+    "version": ("version",),
+    "row": ("rows", "newest"),
+    "no row": ("rows", "newest"),
+    "wal": ("journal",),
+    "home": ("home",),
+    "temporary": ("temporary",),
+    "working directory": ("working directory",),
+}
+"""By what it can see that it has done something."""
+
+
 def look(name: str, place: Path) -> str:
     """Return what a look sees, as text; that there is nothing to look at is something, too."""
     try:

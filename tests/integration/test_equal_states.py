@@ -8,7 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
-from drawn_worker import LOOKS, WRITES, drawn_scenario
+from drawn_worker import SEEN_BY, WRITES, drawn_scenario
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -71,15 +71,17 @@ def told(results: list[ExperimentResult]) -> list[tuple[str, Verdict, object, ob
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
-    writes=st.lists(st.sampled_from(sorted(WRITES)), min_size=2, max_size=6),
-    stumbles_over=st.sampled_from(sorted(LOOKS)),
+    before=st.lists(st.sampled_from(sorted(WRITES)), max_size=3),
+    seen=st.sampled_from([(write, by) for write, looks in SEEN_BY.items() for by in looks]),
+    after=st.lists(st.sampled_from(sorted(WRITES)), max_size=2),
     odd=st.integers(0, 1),
 )
 def test_a_tier_says_what_each_experiment_says_alone(
-    executor: Executor, writes: list[str], stumbles_over: str, odd: int
+    executor: Executor, before: list[str], seen: tuple[str, str], after: list[str], odd: int
 ) -> None:
     """Equality was blinder than a restart: what held was taken for what does not hold."""
-    scenario = drawn_scenario(next(numbers), tuple(writes), stumbles_over, odd)
+    write, stumbles_over = seen
+    scenario = drawn_scenario(next(numbers), ("file", *before, write, *after), stumbles_over, odd)
     executor.prepare([scenario])
     (control,) = run(executor, scenario, [CONTROL], Sharing.ALL)
     hits = control.incarnations[0].hits
