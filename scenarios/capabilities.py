@@ -1,4 +1,4 @@
-"""The capabilities at every moment, with services outside of every contract (section 7)."""
+"""The capabilities at every moment, with services outside of every contract."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ AROUND = (
     "result.commit.after",
 )
 """Where every capability is struck, besides its own points. What lies further off is the same for
-all of them, and is struck in the scenario `reference`; the matrix of section 7 is a test."""
+all of them, and is struck in the scenario `reference`; the crash matrix of all points is a test."""
 
 RENDER_POINTS = (
     "render.request.before",

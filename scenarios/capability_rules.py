@@ -76,7 +76,7 @@ def _is_child(command_id: str) -> bool:
 
 
 def decision_by_policy(attempt: AttemptRow) -> str:
-    """Say what recovery must decide: the matrix of section 7, read anew (REC-01..REC-17)."""
+    """Say what recovery must decide: the rule of its kind, written anew (REC-01..REC-17)."""
     capability = attempt.capability.partition("/")[0]
     if attempt.state == "PENDING" or capability in ("compute", "export", "control.cleanup"):
         return right_decision(attempt)

@@ -40,7 +40,7 @@ BUSY_STEP = "c"
 
 
 class BusyOnce:
-    """A `StepStore` that is busy the first time that it is to record a certain step (F-DB-BUSY).
+    """A `StepStore` that is busy the first time that it is to record a certain step.
 
     Args:
         inner: The store behind it.

@@ -116,7 +116,7 @@ ISOLATED_FREES_FOLLOWERS = plan_host(
 DANGLING_IS_SATISFIED = plan_host(
     "dangling-is-satisfied",
     DanglingIsSatisfied,
-    # The bad graph is deployed after a crash (F-CFG). A run with it has no end that is right, so
+    # The bad graph is deployed after a crash. A run with it has no end that is right, so
     # only the plan is judged.
     requesting(run("r1", "a b c", "a b<a,ghost c!")),
     PlannedFaults(slow=frozenset("c")),

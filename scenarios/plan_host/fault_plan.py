@@ -16,10 +16,10 @@ class PlannedFaults:
 
     Attributes:
         slow: Steps whose work takes effect late: everything else that can go on goes first.
-        late: Steps whose commit begins late, in the same way (F-SLOW).
+        late: Steps whose commit begins late, in the same way.
         overtaken: Steps whose save is slow inside a store that can be overtaken.
-        twice: Steps whose snapshot is committed a second time (F-DUP).
-        busy: Steps whose first save of an incarnation fails (F-DB-BUSY).
+        twice: Steps whose snapshot is committed a second time.
+        busy: Steps whose first save of an incarnation fails.
         busy_from: Number of crashes from which on saves and loads fail.
         busy_loads: How many loads fail at the beginning of such an incarnation; none in the first.
     """

@@ -154,7 +154,7 @@ PLAN_HOST_PLAIN = plan_host(
 PLAN_HOST_CHANGED = plan_host(
     "plan-host-changed",
     PlanHost,
-    # After a crash another graph is in force (F-CFG): a step is put in, one is added at the end,
+    # After a crash another graph is in force: a step is put in, one is added at the end,
     # one gets a dependency that is not there. Such a run may have no right end, so its end is not
     # judged.
     requesting(

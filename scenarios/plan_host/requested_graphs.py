@@ -25,7 +25,7 @@ class _Body(TypedDict):
 
 
 def steps(text: str) -> list[JsonObject]:
-    """Read the short notation of the specification's examples.
+    """Read the short notation of `tests/unit/checkpoint/build_plan_examples.txt`.
 
     Args:
         text: ``a b! c<a,b d[]``: ``!`` isolated, ``<`` depends on, ``[]`` an empty list of
@@ -50,7 +50,7 @@ def run(command_id: str, *graphs: str) -> Command:
     Args:
         command_id: Its id, which names the run.
         *graphs: The graph, then the one that is in force after the first crash, and so on; the
-            last one stays (F-CFG).
+            last one stays.
     """
     return Command(command_id, {"graphs": [steps(graph) for graph in graphs]})
 

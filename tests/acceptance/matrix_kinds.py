@@ -1,4 +1,4 @@
-"""The columns of section 7's matrix: what is asked for, and what must become of it."""
+"""The columns of the crash matrix: what is asked for, and what must become of it."""
 
 from __future__ import annotations
 

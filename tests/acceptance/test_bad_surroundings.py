@@ -51,14 +51,14 @@ def in_python(script: str, **environment: str) -> subprocess.CompletedProcess[st
 
 @pytest.mark.parametrize("redirected", ["| true; exit ${PIPESTATUS[0]}", ">&-", "<&- >&- 2>&-"])
 def test_a_run_that_nobody_reads_is_a_run(command: Command, redirected: str) -> None:
-    """Rule 8: closed output is no verdict: the record is written, the exit code is right."""
+    """Closed output is no verdict: the record is written, the exit code is right."""
     assert in_shell(command, redirected, *HELD) == 0
     assert {row["verdict"] for row in command.record()["experiments"]} == {"held"}
 
 
 @pytest.mark.parametrize("listing", ["schema", "points"])
 def test_a_list_that_is_not_read_to_its_end_is_no_failure(command: Command, listing: str) -> None:
-    """Rule 8: `| head -1` exits 0, and not 1, which would say that an oracle broke."""
+    """`| head -1` exits 0, and not 1, which would say that an oracle broke."""
     assert in_shell(command, "| head -1; exit ${PIPESTATUS[0]}", listing) == 0
 
 
@@ -67,12 +67,12 @@ def test_a_list_that_is_not_read_to_its_end_is_no_failure(command: Command, list
 def test_a_full_disk_under_standard_output_exits_4(
     command: Command, arguments: tuple[str, ...], unbuffered: str
 ) -> None:
-    """Rule 8: what was asked for is lost, and that is no verdict either."""
+    """The output that was asked for is lost, and that is no verdict either."""
     assert in_shell(command, ">/dev/full", *arguments, PYTHONUNBUFFERED=unbuffered) == 4
 
 
 def test_any_text_can_be_printed_in_any_locale() -> None:
-    """Rule 8: where an encoding lacks the characters of a message, they are escaped."""
+    """Where an encoding lacks the characters of a message, they are escaped."""
     script = (
         "from harness.cli.standard_streams import prepare_streams\n"
         "prepare_streams()\n"
@@ -83,7 +83,7 @@ def test_any_text_can_be_printed_in_any_locale() -> None:
 
 
 def test_a_folder_that_cannot_be_made_exits_2(command: Command, tmp_path: Path) -> None:
-    """Rule 8: the place was the caller's choice; the message names it."""
+    """The place was the caller's choice; the message names it."""
     (tmp_path / "file").touch()
     ran = command(*HELD, "--out", str(tmp_path / "file" / "runs"))
     assert ran.code == 2
@@ -91,7 +91,7 @@ def test_a_folder_that_cannot_be_made_exits_2(command: Command, tmp_path: Path) 
 
 
 def test_a_link_to_itself_has_no_scenarios(command: Command, tmp_path: Path) -> None:
-    """Rule 8: a path that cannot be followed is a usage error."""
+    """A path that cannot be followed is a usage error."""
     (tmp_path / "loop").symlink_to("loop")
     ran = command("scenarios", "--scenarios", str(tmp_path / "loop"))
     assert ran.code == 2
@@ -99,14 +99,14 @@ def test_a_link_to_itself_has_no_scenarios(command: Command, tmp_path: Path) -> 
 
 
 def test_a_folder_without_a_record_is_said_to_have_none(command: Command, tmp_path: Path) -> None:
-    """Rule 7: `report` takes a run or a failure, and says that there is neither."""
+    """`report` takes a run or a failure, and says that there is neither."""
     ran = command("report", str(tmp_path))
     assert (ran.code, ran.out) == (2, "")
     assert f"no record of a run or of a failure at {tmp_path}" in ran.err
 
 
 def test_the_number_of_lanes_is_bounded(command: Command) -> None:
-    """Rule 11: a million processes are refused before the first is started."""
+    """A million processes are refused before the first is started."""
     ran = command(*HELD, "--jobs", "1000000")
     assert ran.code == 2
     assert "1000000 is not in the range 1<=x<=" in ran.err
@@ -120,7 +120,7 @@ def test_the_number_of_lanes_is_bounded(command: Command) -> None:
     ],
 )
 def test_an_error_of_the_harness_exits_4(error: str, says: str) -> None:
-    """Rule 8: Python's own exit code for an error is 1, and that is for an oracle that broke."""
+    """Python's own exit code for an error is 1, and that is for an oracle that broke."""
     script = (
         "import harness.cli.run as cli, sys\n"
         f"def fail(source): raise {error}\n"
@@ -134,7 +134,7 @@ def test_an_error_of_the_harness_exits_4(error: str, says: str) -> None:
 
 @pytest.mark.parametrize("place", ["harness.cli.run", "harness.explore.scenario_files.load"])
 def test_an_interrupt_is_one_sentence(place: str) -> None:
-    """Rule 8: Ctrl-C while the command is loaded, or at work, exits 130 without a traceback."""
+    """Ctrl-C while the command is loaded, or at work, exits 130 without a traceback."""
     script = (
         "import sys, harness.__main__ as entry\n"
         "def interrupt(*_): raise KeyboardInterrupt\n"
@@ -152,7 +152,7 @@ def test_an_interrupt_is_one_sentence(place: str) -> None:
 
 
 def test_a_run_that_comes_to_nothing_leaves_no_folder(tmp_path: Path) -> None:
-    """Rule 9: an empty folder among the records would look like a run."""
+    """An empty folder among the records would look like a run."""
     script = (
         "import sys, harness.cli.run as cli, harness.explore.session as session\n"
         "def interrupt(*_, **__): raise KeyboardInterrupt\n"

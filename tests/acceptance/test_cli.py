@@ -36,7 +36,7 @@ SECOND = "tests/acceptance/test_second_worker.py"
 def test_misspelt_name_exits_2_with_the_nearest(
     command: Command, arguments: list[str], nearest: str
 ) -> None:
-    """Rule 7, rule 8: an unknown name is a usage error that carries the nearest known one."""
+    """An unknown name is a usage error that carries the nearest known one."""
     ran = command(*arguments)
     assert ran.code == 2, ran.out + ran.err
     assert nearest in ran.err
@@ -44,7 +44,7 @@ def test_misspelt_name_exits_2_with_the_nearest(
 
 
 def test_fault_that_does_not_fire_exits_3(command: Command) -> None:
-    """Rule 1, trap 1: a run in which nothing was killed is inconclusive, never a pass."""
+    """A run in which nothing was killed is inconclusive, never a pass."""
     ran = command.run("--scenarios", SECOND, "careful-orders", "--at", "order.charge.before#9=kill")
     assert ran.code == 3, ran.out + ran.err
     (_, struck) = command.record()["experiments"]
@@ -54,7 +54,7 @@ def test_fault_that_does_not_fire_exits_3(command: Command) -> None:
 
 
 def test_points_lists_every_declared_point(command: Command) -> None:
-    """Issue 2, item 2: every declared point with file and line, at least 25, four by name."""
+    """Every declared point with file and line, at least 25, four by name."""
     ran = command("points", "--json")
     points = json.loads(ran.out)
     labels = {point["label"] for point in points}
@@ -74,7 +74,7 @@ def test_points_lists_every_declared_point(command: Command) -> None:
 
 
 def test_scenarios_and_oracles_are_listed(command: Command) -> None:
-    """Issue 2, item 8: `scenarios` and `oracles`, each with `--json`."""
+    """`scenarios` and `oracles` list what there is, as text and with `--json`."""
     scenarios = {s["name"]: s["pin"] for s in json.loads(command("scenarios", "--json").out)}
     assert scenarios["reference"] == "holds"
     assert scenarios["ack-before-save"] == "broken:boxes-agree"
@@ -85,7 +85,7 @@ def test_scenarios_and_oracles_are_listed(command: Command) -> None:
 
 
 def test_two_runs_with_one_seed_give_the_same_record(command: Command) -> None:
-    """Rule 6: the record is the same apart from `timing`."""
+    """The record is the same apart from `timing`."""
     records = []
     for _ in range(2):
         ran = command.run("reference", "ack-before-save", "--seed", "3")
@@ -97,7 +97,7 @@ def test_two_runs_with_one_seed_give_the_same_record(command: Command) -> None:
 
 
 def test_smoke_strikes_every_declared_point(command: Command) -> None:
-    """Issue 2: the smoke tier strikes every declared point of the reference worker, all held."""
+    """The smoke tier strikes every declared point of the reference worker, all held."""
     scenarios = json.loads(command("scenarios", "--json").out)
     ran = command.run(*(s["name"] for s in scenarios if s["pin"] == "holds"))
     assert ran.code == 0, ran.out + ran.err
@@ -116,8 +116,9 @@ def test_smoke_strikes_every_declared_point(command: Command) -> None:
     assert f"{survived} survived" in ran.out
 
 
+@pytest.mark.requirement("HAR-01")
 def test_declared_point_that_is_never_reached_turns_the_run_red(command: Command) -> None:
-    """Issue 2, HAR-01: `must_reach_all` with a point that nothing reaches exits 3 and names it."""
+    """`must_reach_all` with a point that nothing reaches exits 3 and names it."""
     folder = command.out.parent / "scenarios_with_a_hole"
     folder.mkdir()
     (folder / "hole.py").write_text(

@@ -1,4 +1,4 @@
-"""Section 7's matrix, cell by cell: one command, killed at a point, and started again."""
+"""The crash matrix, cell by cell: one command, killed at a point, and started again."""
 
 from __future__ import annotations
 
@@ -134,19 +134,20 @@ def column(columns: dict[str, Column], name: str) -> Iterator[Column]:
     columns[name].close()
 
 
+@pytest.mark.requirement("HAR-01")
 def test_every_row_of_the_matrix_has_its_cells() -> None:
-    """Section 7, HAR-01: counted, so that none is lost; steps are one kind's."""
+    """The cells are counted, so that none is lost; those of steps are one kind's."""
     letters = Counter(point[0] for point in (*ROWS, *OF_STEPS, *DRAINS))
     assert letters == {"A": 6, "B": 7, "C": 3, "D": 6, "E": 5, "F": 5, "K": 2}
     assert len(CELLS) + len(DRAIN_CELLS) == 320
 
 
+@pytest.mark.requirement("REC-01..REC-04", "REC-09..REC-14", "REC-17", "UNK-01..UNK-03")
+@pytest.mark.requirement("PRC-01", "PRC-02", "INV-3")
+@pytest.mark.requirement("ORC-04", "ORC-06", "PLN-30", "COM-12", "INV-7", "INV-8")
 @pytest.mark.parametrize(("name", "point"), CELLS)
 def test_cell(column: Column, name: str, point: str) -> None:
-    """Section 7, REC-01..REC-04, REC-09..REC-14, REC-17, UNK-01..UNK-03, PRC-01, PRC-02, INV-3.
-
-    Of steps: ORC-04, ORC-06, PLN-30, COM-12, INV-7, INV-8.
-    """
+    """Killed at the point and started again, the worker ends as its kind of work demands."""
     kind, row = KINDS[name], {**ROWS, **OF_STEPS}[point]
     column.open(lossy=row.lossy)
     for strike in row.strikes:
@@ -158,9 +159,10 @@ def test_cell(column: Column, name: str, point: str) -> None:
     assert came_to.decisions <= {wanted.decision}
 
 
+@pytest.mark.requirement("DRN-01..DRN-04", "DRN-06", "INV-14")
 @pytest.mark.parametrize(("name", "point"), DRAIN_CELLS)
 def test_a_worker_that_is_told_to_drain_and_killed(column: Column, name: str, point: str) -> None:
-    """Section 7 K1 and K2, DRN-01..DRN-04, DRN-06, INV-14: the marker decides, for all kinds.
+    """The saved marker decides, whatever kind of work was running.
 
     The command had begun before: it is recovered by its own rule, while a new one is refused until
     the worker is told otherwise. A drain that was not saved comes again, since nobody confirmed it.

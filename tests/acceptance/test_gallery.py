@@ -23,13 +23,13 @@ MOST_BYTES = 250_000
 
 
 def test_gallery_is_as_committed(command: Command) -> None:
-    """Issue 6: a change in reports is seen in review; `crash-harness gallery` makes them anew."""
+    """A change in reports is seen in review; `crash-harness gallery` makes them anew."""
     ran = command("gallery", "--check")
     assert ran.code == 0, ran.out + ran.err
 
 
 def test_every_known_bad_worker_is_in_one_family() -> None:
-    """Issue 6: the gallery holds the report of each known-bad worker family."""
+    """The gallery holds the report of each known-bad worker family."""
     pinned = {s.name for s in load(str(ROOT / "scenarios")).values() if s.pin.outcome == "broken"}
     named = [name for f in FAMILIES.values() for name in (f["shows"], *f["others"])]
     assert sorted(named) == sorted(pinned)
@@ -40,7 +40,7 @@ def test_every_known_bad_worker_is_in_one_family() -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_first_screen_answers_three_questions(name: str) -> None:
-    """Issue 6: what broke, why and what to change come before everything else, and are short.
+    """What broke, why and what to change come before everything else, and are short.
 
     In a browser, `test_pages_in_browser.py` measures it.
     """
@@ -64,7 +64,7 @@ def test_entry_is_a_record_with_its_page(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["ack-before-save", "plan-hosts"])
 def test_entry_is_run_again_with_its_fingerprint(command: Command, name: str) -> None:
-    """Issue 6: what the gallery shows can be run again, of one crash and of two."""
+    """What the gallery shows can be run again, of one crash and of two."""
     again = command("repro", str(GALLERY / name), "--times", "3")
     assert again.code == 1, again.out + again.err
     fingerprint = read_failure_record(GALLERY / name)["fingerprint"]

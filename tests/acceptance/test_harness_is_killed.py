@@ -22,7 +22,7 @@ def _below(pid: int) -> list[psutil.Process]:
 
 @pytest.mark.parametrize("wanted", [2, 5])
 def test_killing_the_harness_leaves_no_process(tmp_path: Path, wanted: int) -> None:
-    """Rule 9: SIGKILL of the command in the middle of a run leaves no process behind.
+    """SIGKILL of the command in the middle of a run leaves no process behind.
 
     Killed while its lanes start, and when world and incarnations are at work.
     """

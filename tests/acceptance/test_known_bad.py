@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from acceptance_command import Command
 
 
+@pytest.mark.requirement("HAR-04")
 @pytest.mark.parametrize(
     ("scenario", "oracle", "schedule"),
     [
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 def test_known_bad_worker_is_broken_by_its_oracle_and_reproduces(
     command: Command, scenario: str, oracle: str, schedule: str
 ) -> None:
-    """HAR-04: the oracle that the docstring names breaks it, with one fingerprint each time."""
+    """The oracle that the docstring names breaks it, with one fingerprint each time."""
     ran = command.run(scenario, "--at", schedule)
     assert ran.code == 0, ran.out + ran.err
     (control, struck) = command.record()["experiments"]
@@ -41,7 +42,7 @@ def test_known_bad_worker_is_broken_by_its_oracle_and_reproduces(
 
 
 def test_pin_that_no_longer_matches_exits_1(command: Command) -> None:
-    """Design, pin: a mismatch fails in both directions."""
+    """A mismatch fails in both directions."""
     folder = command.out.parent / "wrong_pins"
     folder.mkdir()
     (folder / "pins.py").write_text(

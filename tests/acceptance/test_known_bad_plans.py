@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from acceptance_command import Command
 
@@ -31,8 +33,9 @@ CAUGHT = {
 }
 
 
+@pytest.mark.requirement("HAR-04", "M-01..M-12", "M-21", "M-28..M-30", "M-33")
 def test_each_is_broken_by_its_oracle_and_the_right_ones_hold(command: Command) -> None:
-    """HAR-04, M-01..M-12, M-21, M-28..M-30, M-33: every pin matches, every control holds."""
+    """Every pin matches, every control holds."""
     ran = command.run(*RIGHT, *CAUGHT)
     assert ran.code == 0, ran.out + ran.err
     experiments = command.record()["experiments"]
@@ -46,8 +49,9 @@ def test_each_is_broken_by_its_oracle_and_the_right_ones_hold(command: Command) 
         ), name
 
 
+@pytest.mark.requirement("HAR-04")
 def test_the_record_of_a_caught_one_runs_again(command: Command) -> None:
-    """HAR-04: the same moment, the same fingerprint."""
+    """Run again from its record, it breaks at the same moment with the same fingerprint."""
     assert command.run("stale-base", "--at", "late.commit.after=kill").code == 0
     broken = command.record()["experiments"][1]
     folder = command.out / "latest" / "failures" / broken["fingerprint"]

@@ -49,7 +49,7 @@ def _need(*what: tuple[str, str]) -> None:
 
 
 def test_pages_in_chromium(pages: list[Path]) -> None:
-    """Issue 6: axe finds nothing, at phone and desktop width, in both colour schemes.
+    """Axe finds nothing, at phone and desktop width, in both colour schemes.
 
     Nor is anything asked of a network, wider than the window, or slow to open (3 s).
     """
@@ -66,7 +66,7 @@ def test_pages_in_chromium(pages: list[Path]) -> None:
 
 
 def test_first_screen_and_print_of_the_gallery() -> None:
-    """Issue 6: the three answers are on the first screen, on a phone and a desktop; print is whole.
+    """The three answers are on the first screen, on a phone and a desktop; print is whole.
 
     Each answer lies inside the first viewport, at 390x844 and at 1280x800. On A4 what is folded is
     shown, nothing is cut, and the ground is white in the dark scheme, too.
@@ -86,7 +86,7 @@ def test_first_screen_and_print_of_the_gallery() -> None:
 
 
 def test_pages_are_valid_html(pages: list[Path]) -> None:
-    """Issue 6: html-validate with its recommended rules finds nothing."""
+    """Html-validate with its recommended rules finds nothing."""
     _need(("node", NODE), ("CRASH_HARNESS_NODE_MODULES", MODULES))
     done = subprocess.run(
         [NODE, f"{MODULES}/html-validate/bin/html-validate.mjs", *pages],

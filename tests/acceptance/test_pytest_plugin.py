@@ -75,7 +75,7 @@ def _project(tmp_path: Path, *, lie: bool) -> Path:
 
 @pytest.mark.parametrize("parallel", [[], ["-n", "2"]], ids=["alone", "xdist"])
 def test_one_item_per_experiment(tmp_path: Path, parallel: list[str]) -> None:
-    """Issue 2, item 9: each experiment is an item, with and without pytest-xdist."""
+    """Each experiment is an item, with and without pytest-xdist."""
     out = _pytest(_project(tmp_path, lie=False), *parallel)
     for item in (
         "careful[control]",
@@ -105,7 +105,7 @@ date = 2026-11-30
 
 
 def test_failure_is_told_with_the_command_that_runs_it_again(tmp_path: Path) -> None:
-    """Issue 6: from the folder in which pytest was called, whatever the scenario folder is."""
+    """The command works from the folder in which pytest was called."""
     project = _project(tmp_path, lie=False)
     file = project / "scenarios" / "orders.py"
     file.write_text(file.read_text(encoding="utf-8") + NOT_PINNED, encoding="utf-8")
@@ -127,7 +127,7 @@ NOT_PINNED = 'WRONG = make("wrong", False, Scenario.pin)\n'
 
 
 def test_pinned_failure_is_expected(tmp_path: Path) -> None:
-    """Issue 6: a failure of the pins file fails nothing, and one that is gone asks to be unpinned.
+    """A failure of the pins file fails nothing, and one that is gone asks to be unpinned.
 
     As with `crash-harness run`, on the same matrix.
     """
@@ -145,7 +145,7 @@ def test_pinned_failure_is_expected(tmp_path: Path) -> None:
 
 
 def test_plugin_imports_nothing_heavy_at_start() -> None:
-    """Issue 2, item 9: without scenarios the plugin costs no import of the engine."""
+    """Without scenarios the plugin costs no import of the engine."""
     program = (
         "import sys; import harness.pytest_plugin.hooks; "
         "print([m for m in sys.modules if m.split('.')[0] in "

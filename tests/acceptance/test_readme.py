@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_ci_calls_the_readme_test_command() -> None:
-    """Issue 2, item 1: `.ci/run` calls the README's test command and nothing else."""
+    """`.ci/run` calls the README's test command and nothing else."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (command,) = [c for c in re.findall(r"```sh\n(.+?)\n```", readme) if c.endswith("/tox")]
     lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()

@@ -79,7 +79,7 @@ class _Counter(HTMLParser):
 
 
 def test_every_report_of_a_run(command: Command, shop: Path) -> None:
-    """Issue 6: one record, all outputs; the record is valid by the published schema."""
+    """One record gives all outputs, and it is valid by the published schema."""
     names = "html,junit,markdown,annotations,ndjson,issue"
     ran = command.run("--scenarios", str(shop), "--report", names)
     assert ran.code == 1, ran.out + ran.err
@@ -107,7 +107,7 @@ def test_every_report_of_a_run(command: Command, shop: Path) -> None:
 
 
 def test_two_runs_leave_the_same_record_of_a_failure(command: Command, shop: Path) -> None:
-    """Rule 6: the record of a failure, too, is the same for one seed."""
+    """The record of a failure, too, is the same for one seed."""
     texts = set()
     for _ in range(2):
         command.run("--scenarios", str(shop), "--at", AT)
@@ -117,7 +117,7 @@ def test_two_runs_leave_the_same_record_of_a_failure(command: Command, shop: Pat
 
 
 def test_report_renders_an_old_record_again(command: Command, shop: Path) -> None:
-    """Issue 6: `crash-harness report PATH` gives the same pages from the record alone."""
+    """`crash-harness report PATH` gives the same pages from the record alone."""
     command.run("--scenarios", str(shop), "--at", AT)
     run = (command.out / "latest").resolve()
     pages = {path: path.read_bytes() for path in run.rglob("report.html")}
@@ -131,7 +131,7 @@ def test_report_renders_an_old_record_again(command: Command, shop: Path) -> Non
 
 
 def test_failure_is_judged_again_without_running_it(command: Command, shop: Path) -> None:
-    """Issue 6: `recheck` judges old crash images with today's oracles."""
+    """`recheck` judges old crash images with today's oracles."""
     command.run("--scenarios", str(shop), "--at", AT)
     run = command.out / "latest"
     broken = command("recheck", str(run))
@@ -152,7 +152,7 @@ def test_failure_is_judged_again_without_running_it(command: Command, shop: Path
 
 
 def test_schedule_is_run_again_by_its_name(command: Command, shop: Path) -> None:
-    """Issue 6: `repro` takes a schedule as reports print it."""
+    """`repro` takes a schedule as reports print it."""
     again = command("repro", f"orders[{AT}]", "--scenarios", str(shop), "--times", "2")
     assert again.code == 1, again.out + again.err
     assert "still broken: 2 of 2 runs gave fingerprint" in again.out
@@ -166,7 +166,7 @@ def test_schedule_is_run_again_by_its_name(command: Command, shop: Path) -> None
 
 
 def test_program_and_test_in_the_folder_show_the_failure(command: Command, shop: Path) -> None:
-    """Issue 6: `repro.py` uses the public API and exits 1; the test fails until it is fixed."""
+    """`repro.py` uses the public API and exits 1; the test fails until it is fixed."""
     command.run("--scenarios", str(shop), "--at", AT)
     (folder,) = ((command.out / "latest").resolve() / "failures").iterdir()
     program = subprocess.run(
@@ -186,7 +186,7 @@ def test_program_and_test_in_the_folder_show_the_failure(command: Command, shop:
 
 
 def test_fixed_failure_leaves_its_folder(command: Command, shop: Path) -> None:
-    """Issue 6: the folder of a failure is removed by the next run that shows it fixed."""
+    """The folder of a failure is removed by the next run that shows it fixed."""
     assert command.run("--scenarios", str(shop), "--at", AT).code == 1
     (link,) = (command.out / "failures").iterdir()
     folder = link.resolve()
@@ -202,7 +202,7 @@ def test_fixed_failure_leaves_its_folder(command: Command, shop: Path) -> None:
 
 
 def test_pinned_failure_passes_until_it_is_fixed(command: Command, shop: Path) -> None:
-    """Issue 6, ratchet: a pinned failure passes, a new one fails, a fixed one is to be unpinned."""
+    """A pinned failure passes, a new one fails, a fixed one is to be unpinned."""
     pins = shop.with_name("pins.toml")
     pins.write_text(
         f'[[pin]]\nscenario = "orders"\nschedule = "{AT}"\nreason = "known"\ndate = 2026-11-30\n',
@@ -237,7 +237,7 @@ def test_pinned_failure_passes_until_it_is_fixed(command: Command, shop: Path) -
 
 
 def test_schedule_of_several_crashes_is_shrunk(command: Command, shop: Path) -> None:
-    """Issue 6: the minimal schedule, and how it was found."""
+    """The record has the minimal schedule and says how it was found."""
     long = f"order.scan.before#1=kill / {AT}"
     assert command.run("--scenarios", str(shop), "--at", long).code == 1
     (folder,) = (command.out / "latest" / "failures").iterdir()
@@ -248,7 +248,7 @@ def test_schedule_of_several_crashes_is_shrunk(command: Command, shop: Path) -> 
 
 
 def test_shell_on_the_crash_image(command: Command, shop: Path) -> None:
-    """Issue 6: `repro --shell` starts the worker by hand on a copy of the crash image."""
+    """`repro --shell` starts the worker by hand on a copy of the crash image."""
     command.run("--scenarios", str(shop), "--at", AT)
     (folder,) = (command.out / "latest" / "failures").iterdir()
     image = folder / "images" / "1-end" / "worker"
@@ -274,7 +274,7 @@ def test_shell_on_the_crash_image(command: Command, shop: Path) -> None:
 
 
 def test_unknown_report_is_a_usage_error(command: Command) -> None:
-    """Rule 7: an unknown name carries the nearest known one."""
+    """An unknown name carries the nearest known one."""
     ran = command.run("reference", "--report", "htlm")
     assert ran.code == 2
     assert "'html'" in ran.err
@@ -284,7 +284,7 @@ def test_unknown_report_is_a_usage_error(command: Command) -> None:
 def test_github_actions_gets_annotations_and_a_summary(
     command: Command, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 6: in GitHub Actions the annotations are printed and the summary page is written."""
+    """In GitHub Actions the annotations are printed and the summary page is written."""
     summary = shop.with_name("summary")
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
@@ -296,7 +296,7 @@ def test_github_actions_gets_annotations_and_a_summary(
 def test_secrets_and_places_are_masked(
     command: Command, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 6: home directories and values that look like secrets are not in any report."""
+    """Home directories and values that look like secrets are not in any report."""
     monkeypatch.setenv("SHOP_API_KEY", "k3y-of-the-shop")
     monkeypatch.setenv("HOME", str(command.out.parent))
     text = shop.read_text(encoding="utf-8")
@@ -317,7 +317,7 @@ def test_secrets_and_places_are_masked(
 
 
 def test_pages_are_one_file_and_need_no_network(command: Command, shop: Path) -> None:
-    """Issue 6: a page is self-contained."""
+    """A page is one file that loads nothing else."""
     command.run("--scenarios", str(shop), "--at", AT)
     pages = list((command.out / "latest").rglob("report.html"))
     assert len(pages) == 2

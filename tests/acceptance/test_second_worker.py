@@ -73,7 +73,7 @@ CARELESS = Scenario(
 
 
 def test_second_worker_goes_through_matrix_record_and_repro(command: Command) -> None:
-    """Issue 2, item 3: a worker of some 20 lines through engine, matrix, record and repro."""
+    """A worker of some 20 lines goes through engine, matrix, record and repro."""
     ran = command.run("--scenarios", HERE, "--tier", "full")
     assert ran.code == 0, ran.out + ran.err
     record = command.record()

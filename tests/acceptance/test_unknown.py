@@ -43,8 +43,9 @@ def states(worker_dir: Path) -> dict[str, str]:
     return {row.command_id: row.state for row in read_books(worker_dir).attempts}
 
 
+@pytest.mark.requirement("UNK-03", "UNK-05", "INV-10")
 def test_an_unknown_outcome_survives_restarts_and_causes_nothing() -> None:
-    """UNK-03, UNK-05, INV-10: three restarts, one event, no call and no decision."""
+    """Three restarts add no event, no call and no decision."""
     with Experiment(UNKNOWN) as x:
         for _ in range(4):
             life = x.start()
@@ -58,6 +59,7 @@ def test_an_unknown_outcome_survives_restarts_and_causes_nothing() -> None:
         x.check().raise_if_not_held()
 
 
+@pytest.mark.requirement("UNK-06")
 @pytest.mark.parametrize(
     "place",
     [
@@ -69,7 +71,7 @@ def test_an_unknown_outcome_survives_restarts_and_causes_nothing() -> None:
     ],
 )
 def test_an_answer_is_saved_before_it_acts(place: str) -> None:
-    """UNK-06: killed at each place of the answer, it is in force in the end, once, and told."""
+    """Wherever the worker is killed, the answer takes effect once and is reported."""
     with Experiment(UNKNOWN) as x:
         life = x.start()
         life.run_until_quiet()
@@ -85,8 +87,9 @@ def test_an_answer_is_saved_before_it_acts(place: str) -> None:
         assert len(read_notifications(x.world_dir)) == 1
 
 
+@pytest.mark.requirement("UNK-07")
 def test_a_late_answer_is_evidence_and_no_second_result() -> None:
-    """UNK-07: it is kept, and the attempt is what it was, also after a restart."""
+    """The late answer is kept; the attempt stays as it was, also after a restart."""
     with Experiment(UNKNOWN) as x:
         life = x.start()
         life.run_until_quiet()

@@ -38,6 +38,7 @@ def struck(experiment: Experiment) -> None:
     life.kill()
 
 
+@pytest.mark.requirement("PRC-03", "PRC-05", "CP-H3", "CP-H4")
 @pytest.mark.parametrize(
     ("scenario", "end", "left"),
     [
@@ -53,7 +54,7 @@ def struck(experiment: Experiment) -> None:
 def test_what_befalls_a_child_while_the_worker_is_down(
     scenario: Scenario, end: str, left: list[tuple[str, str]]
 ) -> None:
-    """PRC-03, PRC-05, CP-H3, CP-H4: killed, or ended with its pid another's; judged by what is."""
+    """A child that was killed, or whose pid is now another's, is judged by what is there."""
     with Experiment(scenario) as x:
         struck(x)
         x.settle()
@@ -62,8 +63,9 @@ def test_what_befalls_a_child_while_the_worker_is_down(
         assert x.check().verdict is Verdict.HELD
 
 
+@pytest.mark.requirement("HAR-04", "PRC-07")
 def test_experiments_at_once_leave_each_other_s_children_alone() -> None:
-    """HAR-04, PRC-07: with one seed their attempts, and so their tokens, have the same names."""
+    """With one seed their tokens have the same names, and still they are kept apart."""
     with Experiment(COMMAND_KILLED) as one, Experiment(COMMAND_PID_REUSED) as other:
         struck(one)
         struck(other)

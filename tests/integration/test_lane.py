@@ -93,7 +93,7 @@ def _run(scenario: Scenario, *schedules: str, root: Path) -> list[Verdict]:
 
 
 def test_results_come_with_the_index_of_their_job(tmp_path: Path) -> None:
-    """Rule 6: what is planned in an order is judged in that order."""
+    """What is planned in an order is judged in that order."""
     schedules = ["work.do.before=kill", "work.do.before#2=kill", "", "work.do.after=kill"]
     verdicts = _run(_scenario("works"), *schedules, root=tmp_path)
     assert verdicts == [Verdict.HELD, Verdict.NOT_FIRED, Verdict.HELD, Verdict.HELD]
@@ -110,7 +110,7 @@ def test_oracle_that_fails_is_unknown(tmp_path: Path) -> None:
 
 
 def test_worker_that_dies_in_its_recovery_is_a_wrong_death(tmp_path: Path) -> None:
-    """Design, verdict: the worker died of something else."""
+    """A worker that dies of something else than the strike is a wrong death."""
     scenario = _scenario("dies", worker=_dying_in_recovery)
     with Executor(1, tmp_path) as executor:
         executor.prepare([scenario])
@@ -121,7 +121,7 @@ def test_worker_that_dies_in_its_recovery_is_a_wrong_death(tmp_path: Path) -> No
 
 
 def test_second_strike_in_a_dead_incarnation_has_not_fired(tmp_path: Path) -> None:
-    """Rule 1: a fault after a kill in the same life cannot happen."""
+    """A fault after a kill of the same incarnation cannot happen."""
     schedule = "work.do.before=kill, work.do.after=kill"
     assert _run(_scenario("twice"), schedule, root=tmp_path) == [Verdict.NOT_FIRED]
 
@@ -159,7 +159,7 @@ def test_warm_up_that_fails_is_told_with_what_it_printed(tmp_path: Path) -> None
 
 
 def test_control_leg_that_breaks_makes_everything_unknown(tmp_path: Path) -> None:
-    """Rule 5: if the control fails, nothing is concluded."""
+    """If the control leg fails, nothing is concluded."""
     scenario = _scenario(
         "control-breaks", answer=lambda _: Finding(OracleStatus.BROKEN, ("always broken",))
     )
@@ -180,7 +180,7 @@ def test_control_leg_that_breaks_makes_everything_unknown(tmp_path: Path) -> Non
 
 
 def test_lane_deletes_what_dead_lanes_left(tmp_path: Path) -> None:
-    """Rule 9: the next run clears what a killed one could not."""
+    """The next run clears what a killed one could not."""
     mine = take_scratch(tmp_path)
     dead = tmp_path / "crash-harness-dead"
     dead.mkdir()
@@ -199,7 +199,7 @@ def test_lane_deletes_what_dead_lanes_left(tmp_path: Path) -> None:
 
 
 def test_lane_that_is_told_to_end_leaves_nothing(tmp_path: Path) -> None:
-    """Rule 9: the closed pipe and SIGTERM come together, and neither keeps it from clearing up."""
+    """The closed pipe and SIGTERM come together, and neither keeps it from clearing up."""
     for _ in range(8):
         lane = LaneClient(tmp_path)
         lane.call(LaneServer.prepare, PLAN_HOST)
@@ -270,7 +270,7 @@ def test_equal_states_are_run_once_and_broken_ones_again(tmp_path: Path) -> None
 
 
 def test_what_is_shared_changes_no_result() -> None:
-    """Rule 6: an experiment comes to the same, whatever was run before it on the same lane."""
+    """An experiment comes to the same, whatever was run before it on the same lane."""
     schedules = [parse(first) for first in ("ack.send.before=kill", "artifact.rename.mid=kill")]
     with Executor(1, default_root()) as executor:
         executor.prepare([REFERENCE])
@@ -291,7 +291,7 @@ def test_what_is_shared_changes_no_result() -> None:
 
 
 def test_control_leg_leaves_its_rest_for_the_reports(tmp_path: Path) -> None:
-    """Issue 6: a failure is shown beside the control leg, so what that one had is kept."""
+    """A failure is shown beside the control leg, so what that one had is kept."""
 
     def worker(site: Site) -> None:
         crash_point("work.do.before")

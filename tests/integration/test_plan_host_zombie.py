@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from harness.experiment.handle import Experiment
 from harness.world.ledger import EffectLedger
 from scenarios.plan_host.fault_plan import PlannedFaults
@@ -25,8 +27,9 @@ def stored(worker_dir: Path) -> SnapshotRow:
     return snapshot
 
 
+@pytest.mark.requirement("COM-25", "COM-27", "ORC-10", "INV-7", "CP-E1")
 def test_a_commit_frozen_before_its_save_is_refused_when_it_wakes() -> None:
-    """COM-25, COM-27, ORC-10, INV-7, CP-E1: the successor ended the run; the old 3 does not land.
+    """The successor has ended the run, and the old 3 does not land.
 
     The store refuses the zombie's snapshot, and the host, which loads again, finds the run ended
     and stops. What no number can undo are effects the zombie had before it asked.
@@ -44,8 +47,9 @@ def test_a_commit_frozen_before_its_save_is_refused_when_it_wakes() -> None:
         x.check().raise_if_not_held()
 
 
+@pytest.mark.requirement("COM-25", "STO-12", "STO-17", "INV-7", "CP-E2")
 def test_a_save_frozen_inside_its_transaction_holds_the_other_up() -> None:
-    """COM-25, STO-12, STO-17, INV-7, CP-E2: the successor leaves the run, and nothing goes back.
+    """The successor gives the run up, and the stored number does not go back.
 
     The zombie holds the write lock of the database. The successor's commits fail, it gives up
     without harm, and the woken zombie finishes; one that was killed instead is rolled back.
@@ -64,8 +68,9 @@ def test_a_save_frozen_inside_its_transaction_holds_the_other_up() -> None:
         assert after.seq > before.seq
 
 
+@pytest.mark.requirement("ORC-10")
 def test_what_a_zombie_does_again_is_seen_in_the_world() -> None:
-    """ORC-10: numbers fence the zombie's commits and not its effects; the ledger shows the gap."""
+    """Numbers fence the zombie's commits and not its effects; the ledger shows the gap."""
     with Experiment(HOST) as x:
         a = x.start()
         assert a.run_until("task.run.before#4").hit is not None

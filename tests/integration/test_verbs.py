@@ -85,7 +85,7 @@ def scenario(worker: Callable[[Site], None]) -> Scenario:
 
 
 def test_run_until_stops_at_the_moment_and_nothing_has_happened_after_it() -> None:
-    """Design, the one mechanism: the calling thread goes no further than its point."""
+    """The thread that reached the point goes no further."""
     with Experiment(scenario(charging)) as x:
         a = x.start()
         halt = a.run_until("effect.charge.before[order=o2]")
@@ -100,7 +100,7 @@ def test_run_until_stops_at_the_moment_and_nothing_has_happened_after_it() -> No
 
 
 def test_kill_is_proved_and_recovery_holds() -> None:
-    """Rule 1: the death comes from the wait status; the experiment then holds."""
+    """The death comes from the wait status; the experiment then holds."""
     with Experiment(scenario(charging)) as x:
         a = x.start()
         a.run_until("effect.charge.after")
@@ -111,8 +111,9 @@ def test_kill_is_proved_and_recovery_holds() -> None:
         x.check().raise_if_not_held()
 
 
+@pytest.mark.requirement("HAR-02")
 def test_zombie_acts_after_its_successor() -> None:
-    """Design, the verbs: a frozen first instance wakes up after the second has done the work.
+    """A frozen first instance wakes up after the second has done the work.
 
     The worker looks before it charges, so the zombie, which looked long ago, charges twice: a
     fault that no crash shows.
@@ -140,7 +141,7 @@ def test_moment_that_is_not_reached_is_not_a_hit() -> None:
 
 
 def test_worker_that_fails_is_shown_with_its_output() -> None:
-    """Rule 1: another death is no strike; its output is kept."""
+    """A death of another cause is not a strike; the worker's output is kept."""
     with Experiment(scenario(failing)) as x:
         a = x.start()
         halt = a.run_until_quiet()
@@ -151,7 +152,7 @@ def test_worker_that_fails_is_shown_with_its_output() -> None:
 
 
 def test_worker_that_never_becomes_quiet_misses_its_deadline() -> None:
-    """Rule 11: every wait has a deadline, and the message says what was waited for."""
+    """Every wait has a deadline, and the message says what was waited for."""
     hanging = replace(scenario(endless), deadline_s=0.2)
     with (
         Experiment(hanging) as x,
@@ -162,7 +163,7 @@ def test_worker_that_never_becomes_quiet_misses_its_deadline() -> None:
 
 @pytest.mark.parametrize("worker", [self_stopping, self_stopping_after_a_point])
 def test_stop_from_elsewhere_is_not_taken_for_a_moment(worker: Callable[[Site], None]) -> None:
-    """Rule 1: a stop that was not ordered is not a moment, also after a point that was passed."""
+    """A stop that was not ordered is not a moment, also after a point that was passed."""
     with (
         Experiment(scenario(worker)) as x,
         pytest.raises(HarnessError, match="stopped from outside"),
@@ -180,7 +181,7 @@ def test_process_that_is_left_behind_is_found_and_ended() -> None:
 
 
 def test_crash_image_does_not_change_afterwards() -> None:
-    """Design, crash image: a copy of the workspace at one moment."""
+    """A copy of the workspace at one moment."""
     with Experiment(scenario(charging)) as x:
         a = x.start()
         a.run_until("effect.charge.after")
@@ -229,7 +230,7 @@ def printing(_site: Site) -> None:
 
 
 def test_what_was_printed_before_a_strike_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rule 2: what a killed worker printed is evidence, whatever buffers its output had."""
+    """What a killed worker printed is evidence, whatever buffers its output had."""
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     with Experiment(scenario(printing)) as x:
         a = x.start()
@@ -280,7 +281,7 @@ def using_a_closure(word: str) -> Callable[[Site], None]:
 
 
 def test_worker_may_be_a_closure() -> None:
-    """Design, *one mechanism*: closures are pickled, too."""
+    """Closures are pickled, too."""
     with Experiment(scenario(using_a_closure("hello"))) as x:
         a = x.start()
         a.run_until_quiet()

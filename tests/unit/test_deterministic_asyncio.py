@@ -57,13 +57,13 @@ def order(seed: str, tasks: int = 6) -> list[str]:
 
 
 def test_one_seed_gives_one_order() -> None:
-    """Rule 6: two runs with one seed take their turns in the same order."""
+    """Two runs with one seed take their turns in the same order."""
     assert order("seed") == order("seed")
     assert sorted(order("seed")) == [f"t{n}" for n in range(6)]
 
 
 def test_other_seeds_give_other_orders() -> None:
-    """Rule 6: the order comes from the seed, not from the order of asking."""
+    """The order comes from the seed, not from the order of asking."""
     orders = {tuple(order(f"seed-{n}")) for n in range(20)}
     assert len(orders) > 10
 
@@ -209,8 +209,9 @@ def test_an_operation_that_fails_gives_its_turn_back() -> None:
     assert port.ends == ["next"]
 
 
+@pytest.mark.requirement("HAR-06")
 def test_sleepers_wake_in_the_order_of_their_times() -> None:
-    """HAR-06: virtual time goes from one wake-up to the next, equal times in order of asking."""
+    """Virtual time goes from one wake-up to the next, equal times in order of asking."""
     scheduler = Scheduler("seed")
     woken: list[tuple[str, float]] = []
 
@@ -234,8 +235,9 @@ def test_sleepers_wake_in_the_order_of_their_times() -> None:
     ]
 
 
+@pytest.mark.requirement("HAR-06")
 def test_no_one_sleeps_past_a_waiting_operation() -> None:
-    """HAR-06: virtual time moves only when no I/O is left to do."""
+    """Virtual time moves only when no I/O is left to do."""
     port = Port()
     scheduler = Scheduler("seed")
     serialized = scheduler.serialize(port)
@@ -251,8 +253,9 @@ def test_no_one_sleeps_past_a_waiting_operation() -> None:
     assert port.ends[-1] == "awake"
 
 
+@pytest.mark.requirement("HAR-06")
 def test_a_cancelled_sleeper_does_not_move_time() -> None:
-    """HAR-06: a back-off that was given up costs nothing."""
+    """A back-off that was given up costs nothing."""
     scheduler = Scheduler("seed")
 
     async def main() -> None:

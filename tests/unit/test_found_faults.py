@@ -66,7 +66,7 @@ def test_file_name_that_is_no_text_has_a_digest(tmp_path: Path) -> None:
 
 
 def test_two_files_that_share_a_module_name_are_refused(tmp_path: Path) -> None:
-    """Rule 7: a scenario is never lost in silence."""
+    """A scenario is never lost in silence."""
     for folder in ("x", "y"):
         (tmp_path / folder).mkdir()
         path = tmp_path / folder / "share_a_name.py"
@@ -102,7 +102,7 @@ def test_moment_is_reached_by_its_own_hit_and_struck_once_an_experiment() -> Non
 
 
 def test_virtual_sleep_inside_a_turn_is_refused() -> None:
-    """Rule 11: never a hang."""
+    """Sleeping inside a turn is an error and never a hang."""
     scheduler = Scheduler("seed")
 
     async def main() -> None:
@@ -147,13 +147,13 @@ def test_task_that_outlives_its_turn_takes_turns_of_its_own() -> None:
 
 @pytest.mark.parametrize("name", ["sys", "os.nowhere", "math", "harness.nowhere"])
 def test_name_without_a_source_is_a_usage_error(name: str) -> None:
-    """Rule 7: what cannot be read is said, not raised as something else."""
+    """What cannot be read is said, not raised as something else."""
     with pytest.raises(UsageError, match="no package or module"):
         scan((name,))
 
 
 def test_catalogue_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 2, item 2: points are listed without running anything, packages above them included."""
+    """Points are listed without running anything, packages above them included."""
     package = tmp_path / "cannot_run"
     package.mkdir()
     (package / "__init__.py").write_text("1 / 0\n", encoding="utf-8")
@@ -191,7 +191,7 @@ def test_label_twice_on_one_line_is_a_duplicate(
 def test_left_over_link_of_a_killed_run_is_no_obstacle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rule 9: a run that was killed while it pointed `latest` at itself stops nobody."""
+    """A run that was killed while it pointed `latest` at itself stops nobody."""
     monkeypatch.setattr(record, "as_json", lambda *_: {})
     (tmp_path / f".latest.{os.getpid()}").symlink_to("gone")
     directory = tmp_path / "run"
@@ -202,7 +202,7 @@ def test_left_over_link_of_a_killed_run_is_no_obstacle(
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"schema": "crash-harness/failure/1"}'])
 def test_failure_that_cannot_be_read_is_a_usage_error(tmp_path: Path, text: str) -> None:
-    """Rule 10: what comes from a file is data, and bad data is a message."""
+    """What comes from a file is data, and bad data is a message."""
     file = tmp_path / "failure.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError):

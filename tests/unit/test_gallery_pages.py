@@ -63,7 +63,7 @@ def test_moved_line_is_no_change(
 def test_everything_else_is_a_change(
     tmp_path: Path, page: Callable[[FailureRecord], str], name: str
 ) -> None:
-    """Issue 6: a change of what a report says is seen, in what stands after the source, too."""
+    """A change of what a report says is seen, in what stands after the source, too."""
     (tmp_path / name).write_text(page(failure_record()), encoding="utf-8")
     for key, text in (("scenario", "others"), ("schedule", "order.scan.after#1=kill")):
         record = failure_record()

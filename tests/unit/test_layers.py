@@ -67,7 +67,7 @@ MODULES = _modules()
 
 @pytest.mark.parametrize("module", sorted(MODULES))
 def test_module_imports_only_what_its_layer_may(module: str) -> None:
-    """Rule 12: layers are a test; every module is in one and keeps to it."""
+    """Every module is in a layer and keeps to it."""
     layer = _layer(module)
     assert layer is not None, f"{module} is in no layer of ARCHITECTURE.md"
     allowed = {layer} | LAYERS[layer][1]
@@ -78,7 +78,7 @@ def test_module_imports_only_what_its_layer_may(module: str) -> None:
 
 
 def test_rooms_form_no_circle() -> None:
-    """Rule 12: the table read as a graph has an order, from `points` up to the front ends."""
+    """The table read as a graph has an order, from `points` up to the front ends."""
     tuple(
         TopologicalSorter({layer: allowed for layer, (_, allowed) in LAYERS.items()}).static_order()
     )
@@ -94,7 +94,7 @@ def test_modules_form_no_circle() -> None:
 
 
 def test_worker_imports_nothing_of_the_harness_but_points() -> None:
-    """Design, the flow: the worker imports nothing of the harness but `harness.points`."""
+    """The worker imports nothing of the harness but `harness.points`."""
     for module, path in MODULES.items():
         if module.startswith("worker_under_test"):
             tree = ast.parse(path.read_text(encoding="utf-8"))

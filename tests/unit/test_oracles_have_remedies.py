@@ -11,7 +11,7 @@ MOST_CHARS = 170
 
 
 def test_every_oracle_of_the_harness_has_a_remedy() -> None:
-    """Issue 6: the third question of a reader is answered by the oracle, in a sentence or two."""
+    """The third question of a reader is answered by the oracle, in a sentence or two."""
     oracles = {
         oracle.name: oracle
         for scenario in load(str(ROOT / "scenarios")).values()

@@ -13,13 +13,13 @@ from harness.scenario import HOLDS, broken_by
 
 @pytest.mark.parametrize("name", ["a", "orders", "known-bad.ack_first", "2nd-try", "a1"])
 def test_names_that_read_well(name: str) -> None:
-    """Design, *scenario*: lower-case words joined by signs that a shell leaves alone."""
+    """Lower-case words joined by signs that a shell leaves alone."""
     assert scenario(name).name == name
 
 
 @pytest.mark.parametrize("name", ["", "A", "a b", "a/b", "-a", "a-", "a--b", "a\n", "ä", "a[b]"])
 def test_names_that_do_not(name: str) -> None:
-    """Rule 7: anything else is refused at once."""
+    """Anything else is refused at once."""
     with pytest.raises(UsageError, match="is not lower-case words"):
         scenario(name)
 
@@ -37,11 +37,11 @@ def test_two_oracles_of_one_name_are_refused() -> None:
 
 
 def test_a_pin_names_an_oracle_of_the_scenario() -> None:
-    """Rule 7: a pin to an oracle that could not catch anything is an error."""
+    """A pin to an oracle that could not catch anything is an error."""
     with pytest.raises(UnknownNameError, match="unknown oracle 'fist'; did you mean 'first'"):
         scenario(pin=broken_by("fist"))
 
 
 def test_a_pin_reads_as_it_is_written() -> None:
-    """Design, *pin*: the record shows it as text."""
+    """The record shows a pin as the text that was written."""
     assert (str(HOLDS), str(broken_by("first"))) == ("holds", "broken:first")

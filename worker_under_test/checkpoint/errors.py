@@ -1,6 +1,6 @@
 """What can go wrong with a snapshot, one class per answer.
 
-The first three are the sentinels of the seed, with its names and texts. No class is a subclass of
+The first three have the names and texts of the Go package. No class is a subclass of
 another and there is no public base class, so that no ``except`` can take one of them for another:
 reading a failed load as "never ran" would replay every side effect (ERR-04, ERR-05).
 """

@@ -53,7 +53,7 @@ def clean(graph: Sequence[StepDef]) -> StepGraph:
         graph: The steps in the host's order.
 
     Returns:
-        The cleaned graph (section 9, items 1 and 2 of the requirements; ANO-01, ANO-02). Non-empty
+        The cleaned graph (ANO-01, ANO-02). Non-empty
         ``depends_on`` wins over ``isolated`` (AMB-7); an id that is not kept, the empty one
         included, is missing even if it was in the given graph (STP-10, STP-13).
     """

@@ -50,7 +50,7 @@ class Store(_Loads, Protocol):
 class StoreCAS(_Loads, Protocol):
     """Storage that compares and saves in one step, across processes (STO-13, STO-15).
 
-    The name is the seed's: compare-and-set on the sequence number.
+    The name is the Go package's: compare-and-set on the sequence number.
     """
 
     async def save_if_newer(self, snapshot: Snapshot) -> None:

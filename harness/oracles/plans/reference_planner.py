@@ -1,6 +1,6 @@
 """A second, plain planner: what to skip and what to run, by the letter of the rule.
 
-It is written from the requirements alone (their section 9) and shares nothing with any worker's
+It is written from the requirements alone and shares nothing with any worker's
 planner, so that an oracle can compare the two. It is quadratic and more; graphs of experiments are
 small.
 """

@@ -67,9 +67,10 @@ TRICKY_TEXTS = [
 ]
 
 
+@pytest.mark.requirement("SNP-01", "SNP-09", "STO-01", "STO-14")
 @pytest.mark.parametrize("save", ["save", "save_if_newer"])
 def test_round_trip_of_tricky_texts(medium: Medium, save: str) -> None:
-    """SNP-01, SNP-09, STO-01, STO-14: all five fields come back as they were, also reopened."""
+    """All five fields come back as they were, also reopened."""
     written = [
         Snapshot(f"{text[:1000]}-{number}", number, status, [text, text], {text: text, "": ""})
         for number, (text, status) in enumerate(zip(TRICKY_TEXTS, itertools.cycle(Status)), 1)
@@ -90,8 +91,9 @@ def test_round_trip_of_tricky_texts(medium: Medium, save: str) -> None:
 texts = st.text(max_size=20)
 
 
+@pytest.mark.requirement("SNP-01", "SNP-09")
 def test_round_trip_of_random_snapshots(medium: Medium) -> None:
-    """SNP-01, SNP-09: whatever a snapshot says comes back, in the order it was said."""
+    """Whatever a snapshot says comes back, in the order it was said."""
 
     @settings(max_examples=25, deadline=None, derandomize=True, database=None)
     @given(
@@ -123,10 +125,11 @@ def test_round_trip_of_random_snapshots(medium: Medium) -> None:
     comes_back()
 
 
+@pytest.mark.requirement("STO-07", "STO-08", "STO-09", "STO-11", "SNP-04")
 @pytest.mark.parametrize("stored", [0, 1, 5])
 @pytest.mark.parametrize("new", [0, 1, 4, 5, 6])
 def test_save_if_newer(medium: Medium, stored: int, new: int) -> None:
-    """STO-07, STO-08, STO-09, STO-11, SNP-04: written if strictly newer, else nothing changes."""
+    """A snapshot is written if its number is strictly higher; else nothing changes."""
 
     async def scenario() -> None:
         async with medium.open() as store:
@@ -147,8 +150,9 @@ def test_save_if_newer(medium: Medium, stored: int, new: int) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("STO-09")
 def test_equal_content_is_stale_too(medium: Medium) -> None:
-    """STO-09: the same snapshot once more is stale, although it says nothing else."""
+    """The same snapshot once more is stale, although it says nothing else."""
 
     async def scenario() -> None:
         async with medium.open() as store:
@@ -159,9 +163,10 @@ def test_equal_content_is_stale_too(medium: Medium) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("STO-10", "SNP-17")
 @pytest.mark.parametrize("seq", [1, 7, MAX_SEQ])
 def test_a_first_write_always_passes(medium: Medium, seq: int) -> None:
-    """STO-10, SNP-17: whatever its number, up to the highest, which comes back unwrapped."""
+    """Whatever its number, up to the highest, which comes back unwrapped."""
 
     async def scenario() -> None:
         async with medium.open() as store:
@@ -171,8 +176,9 @@ def test_a_first_write_always_passes(medium: Medium, seq: int) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("STO-04", "STO-14", "ERR-01")
 def test_nothing_is_not_found(medium: Medium) -> None:
-    """STO-04, STO-14, ERR-01: no record is an error and never a zero snapshot."""
+    """No record is an error and never a zero snapshot."""
 
     async def scenario() -> None:
         async with medium.open() as store:
@@ -186,8 +192,9 @@ def test_nothing_is_not_found(medium: Medium) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("STO-20")
 def test_runs_do_not_mix(medium: Medium) -> None:
-    """STO-20: crossing numbers of runs with similar names stay apart."""
+    """Crossing numbers of runs with similar names stay apart."""
     run_ids = ["r", "R", " r", "r\0", "r/../r", "é", "e\u0301", "r" * 5000]
 
     async def scenario() -> None:
@@ -204,8 +211,9 @@ def test_runs_do_not_mix(medium: Medium) -> None:
     assert medium.count_records() == len(run_ids)
 
 
+@pytest.mark.requirement("STO-02", "SNP-07", "SNP-08")
 def test_save_is_idempotent(medium: Medium) -> None:
-    """STO-02, SNP-07, SNP-08: the same again, in whatever order, leaves one record, the first."""
+    """The same again, in whatever order, leaves one record, the first."""
 
     async def scenario() -> None:
         async with medium.open() as store:
@@ -218,12 +226,13 @@ def test_save_is_idempotent(medium: Medium) -> None:
     assert medium.count_records() == 1
 
 
+@pytest.mark.requirement("STO-03")
 @pytest.mark.parametrize(
     "other",
     [snapshot(5, "a", "b"), Snapshot(RUN, 5, "failed", ["a"], {"seq": "5"}), Snapshot(RUN, 5, "")],
 )
 def test_save_reports_a_conflict(medium: Medium, other: Snapshot) -> None:
-    """STO-03: another content under the same number is an error, and the first one is kept."""
+    """Another content under the same number is an error, and the first one is kept."""
 
     async def scenario() -> None:
         async with medium.open() as store:
@@ -237,8 +246,9 @@ def test_save_reports_a_conflict(medium: Medium, other: Snapshot) -> None:
     assert medium.count_records() == 1
 
 
+@pytest.mark.requirement("STO-16", "GAT-26")
 def test_save_does_not_order(medium: Medium) -> None:
-    """STO-16, GAT-26: the negative control: a plain late save of 5 replaces 6."""
+    """The negative control: a plain late save of 5 replaces 6."""
 
     async def scenario() -> None:
         async with medium.open() as store:
@@ -249,9 +259,10 @@ def test_save_does_not_order(medium: Medium) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("SNP-12", "SNP-13", "COM-29", "HAR-08")
 @pytest.mark.parametrize("save", ["save", "save_if_newer"])
 def test_a_store_keeps_and_returns_copies(medium: Medium, save: str) -> None:
-    """SNP-12, SNP-13, COM-29: neither the caller's snapshot nor a loaded one reaches the record."""
+    """Neither the caller's snapshot nor a loaded one reaches the record."""
 
     async def scenario() -> None:
         async with medium.open() as store:
@@ -266,6 +277,7 @@ def test_a_store_keeps_and_returns_copies(medium: Medium, save: str) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("SNP-04", "SNP-06", "STO-08", "STO-11", "PLN-27")
 @pytest.mark.parametrize("save", ["save", "save_if_newer"])
 @pytest.mark.parametrize(
     ("refused", "error"),
@@ -284,7 +296,7 @@ def test_a_store_keeps_and_returns_copies(medium: Medium, save: str) -> None:
 def test_what_cannot_be_stored_is_refused(
     medium: Medium, save: str, refused: Snapshot, error: type[Exception], stored: int
 ) -> None:
-    """SNP-04, SNP-06, STO-08, STO-11, PLN-27: refused, and nothing is written."""
+    """What cannot be stored is refused, and nothing is written."""
 
     async def scenario() -> None:
         async with medium.open() as store:
@@ -298,8 +310,9 @@ def test_what_cannot_be_stored_is_refused(
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("STO-13", "HAR-07")
 def test_a_read_then_write_store_lets_the_lower_number_win() -> None:
-    """STO-13: M-06 compares first and writes later, unconditionally; between the two fits a 6.
+    """Comparing first and writing later, unconditionally, leaves room for a 6 in between.
 
     This is the negative control of `test_tasks_at_once` and of the race between processes.
     """
@@ -325,8 +338,9 @@ def test_a_read_then_write_store_lets_the_lower_number_win() -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("STO-07", "STO-12", "STO-15")
 def test_tasks_at_once(medium: Medium) -> None:
-    """STO-07, STO-12, STO-15: of many tasks the highest number stays, each number won once."""
+    """Of many tasks the highest number stays, each number won once."""
     numbers = [1 + (37 * n) % 60 // 2 for n in range(60)]  # 1 to 30, each twice, shuffled
 
     async def offer(store: BothStores, seq: int) -> int:
@@ -347,8 +361,9 @@ def test_tasks_at_once(medium: Medium) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("STO-06")
 def test_threads_at_once(medium: Medium) -> None:
-    """STO-06: eight threads save 200 times each, to runs of their own and to a shared one."""
+    """Eight threads save 200 times each, to runs of their own and to a shared one."""
     threads, saves = 8, 200
 
     async def work(thread: int) -> None:
@@ -379,10 +394,11 @@ def test_threads_at_once(medium: Medium) -> None:
     assert medium.count_records() == threads + 1
 
 
+@pytest.mark.requirement("COM-12", "COM-26", "STO-17", "STO-21")
 @pytest.mark.parametrize("turns", range(12))
 @pytest.mark.parametrize("cancels", [1, 3])
 def test_a_cancelled_save_has_ended(medium: Medium, turns: int, cancels: int) -> None:
-    """COM-12, COM-26, STO-17, STO-21: wherever it is cancelled, old or new is there, for good.
+    """Wherever a save is cancelled, the old record or the new one stays for good.
 
     Whatever is there when the cancellation arrives stays, since no write is under way any more;
     and the next commit goes through.

@@ -96,7 +96,7 @@ class Strike(NamedTuple):
     """Where a committing process is killed, and what its successor must find.
 
     Attributes:
-        point: Name in the requirements.
+        point: Its id in docs/points.md.
         label: The crash point.
         kinds: Stores that have it.
         before: Number stored before, 0 for nothing.
@@ -124,6 +124,7 @@ STRIKES = [
 ]
 
 
+@pytest.mark.requirement("COM-09", "COM-27", "STO-17", "STO-18", "SNP-01", "SNP-02")
 @pytest.mark.parametrize(
     ("kind", "strike"),
     [
@@ -133,7 +134,7 @@ STRIKES = [
     ],
 )
 def test_killed_within_a_commit(tmp_path: Path, kind: str, strike: Strike) -> None:
-    """COM-09, COM-27, STO-17, STO-18, SNP-01, SNP-02: old or new as the table says, and no wedge.
+    """Killed at a point of a commit, it leaves old or new as the table says, and no wedge.
 
     A new process, which derives the same run id by itself, loads exactly one of the two snapshots,
     seeds, and commits the next number.
@@ -148,9 +149,10 @@ def test_killed_within_a_commit(tmp_path: Path, kind: str, strike: Strike) -> No
     ]
 
 
+@pytest.mark.requirement("GAT-21", "GAT-23", "COM-20", "COM-22")
 @pytest.mark.parametrize("kind", DURABLE_KINDS)
 def test_killed_between_load_and_seed(tmp_path: Path, kind: str) -> None:
-    """GAT-21, GAT-23, COM-20, COM-22: killed twice at CP-F2, the third start seeds the same 5."""
+    """Killed twice between load and seed, the third start seeds the same 5."""
     commit_here(kind, tmp_path, 5)
     for _ in range(2):
         with stopped_child(kind, tmp_path, "gate.seed.before", "seed") as process:
@@ -158,9 +160,10 @@ def test_killed_between_load_and_seed(tmp_path: Path, kind: str) -> None:
     assert run_child(kind, tmp_path, "seed") == 5
 
 
+@pytest.mark.requirement("SNP-01", "STO-18", "COM-09")
 @pytest.mark.parametrize("kind", DURABLE_KINDS)
 def test_killed_after_a_save(tmp_path: Path, kind: str) -> None:
-    """SNP-01, STO-18, COM-09: what a process was told has landed, a new process finds in full."""
+    """What a process was told has landed, a new process finds in full."""
     with child(kind, tmp_path, "commit", "3") as process:
         assert process.stdout is not None
         assert json.loads(process.stdout.readline()) == "landed"
@@ -168,9 +171,10 @@ def test_killed_after_a_save(tmp_path: Path, kind: str) -> None:
     assert run_child(kind, tmp_path, "resume") == [facts(snapshot(3)), facts(snapshot(4))]
 
 
+@pytest.mark.requirement("COM-25", "COM-28", "STO-13", "GAT-26")
 @pytest.mark.parametrize("kind", DURABLE_KINDS)
 def test_a_zombie_that_wakes_up(tmp_path: Path, kind: str) -> None:
-    """COM-25, COM-28, STO-13, GAT-26: frozen before its save of 4, it wakes to a stored 5."""
+    """A process frozen before its save of 4 wakes to a stored 5 and is refused."""
     with stopped_child(kind, tmp_path, "snapshot.accept.after", "commit", "4") as old:
         commit_here(kind, tmp_path, 5)
         os.kill(old.pid, signal.SIGCONT)
@@ -179,8 +183,9 @@ def test_a_zombie_that_wakes_up(tmp_path: Path, kind: str) -> None:
     assert run_child(kind, tmp_path, "resume") == [facts(snapshot(5)), facts(snapshot(6))]
 
 
+@pytest.mark.requirement("COM-25", "STO-12", "STO-13")
 def test_a_writer_frozen_within_its_transaction(tmp_path: Path) -> None:
-    """COM-25, STO-12, STO-13: frozen before its COMMIT, it holds others off, and lands when woken.
+    """Frozen before its COMMIT, a writer holds others off, and lands when woken.
 
     Nobody overtakes it in the middle: a 7 gets an error in time and finds the 5, not the 6.
     """

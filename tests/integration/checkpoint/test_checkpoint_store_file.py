@@ -82,8 +82,9 @@ class Calls:
         self._patch.setattr(os, name, wrapped)
 
 
+@pytest.mark.requirement("STO-17", "STO-18", "STO-19")
 def test_order_of_calls(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """STO-17, STO-18, STO-19: content first, then the name, then the directory, under the lock."""
+    """Content is synced first, then the name, then the directory, under the lock."""
     calls = Calls(monkeypatch)
     asyncio.run(store.save_if_newer(snapshot(6)))
     assert calls.seen == [
@@ -97,10 +98,11 @@ def test_order_of_calls(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> No
     ]
 
 
+@pytest.mark.requirement("STO-18", "STO-19")
 def test_an_answer_about_another_write_is_synced(
     store: FileStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """STO-18, STO-19: a load, a repetition and a refusal speak of a rename that is on disk."""
+    """A load, a repetition and a refusal speak of a rename that is on disk."""
     calls = Calls(monkeypatch)
     asyncio.run(store.load(RUN))
     asyncio.run(store.save(snapshot(5, "a")))
@@ -113,6 +115,7 @@ def test_an_answer_about_another_write_is_synced(
     ]
 
 
+@pytest.mark.requirement("STO-17", "STO-21", "COM-11", "COM-15")
 @pytest.mark.parametrize(
     ("failing", "landed"),
     [
@@ -127,7 +130,7 @@ def test_an_answer_about_another_write_is_synced(
 def test_a_failing_call(
     store: FileStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str, *, landed: bool
 ) -> None:
-    """STO-17, STO-21, COM-11, COM-15: old or new, nothing left over, and the number is free."""
+    """After any call fails it is old or new, nothing is left over, and the number is free."""
 
     def left_over() -> list[Path]:
         return list(tmp_path.glob("*.tmp"))
@@ -149,8 +152,9 @@ def test_a_failing_call(
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("STO-17")
 def test_a_torn_temporary_file_is_ignored(store: FileStore, record: Path) -> None:
-    """STO-17: what a killed writer left is neither read nor in the way."""
+    """What a killed writer left is neither read nor in the way."""
     temporary = record.with_name(f"{record.name}.tmp")
     temporary.write_bytes(record.read_bytes()[:40] * 100)
     assert asyncio.run(store.load(RUN)) == snapshot(5, "a")
@@ -159,8 +163,9 @@ def test_a_torn_temporary_file_is_ignored(store: FileStore, record: Path) -> Non
     assert not temporary.exists()
 
 
+@pytest.mark.requirement("STO-22")
 def test_every_flipped_bit_is_noticed(store: FileStore, record: Path) -> None:
-    """STO-22: no single bit of a record can change without a DamagedRecordError."""
+    """No single bit of a record can change without a DamagedRecordError."""
     content = record.read_bytes()
     for position in range(len(content)):
         for bit in range(8):
@@ -173,8 +178,9 @@ def test_every_flipped_bit_is_noticed(store: FileStore, record: Path) -> None:
     assert store._load_now(RUN) == snapshot(5, "a")
 
 
+@pytest.mark.requirement("STO-17", "STO-22")
 def test_every_torn_record_is_noticed(store: FileStore, record: Path) -> None:
-    """STO-17, STO-22: a record cut short, to nothing included, is damaged and not missing."""
+    """A record cut short, to nothing included, is damaged and not missing."""
     content = record.read_bytes()
     assert content
     for length in range(len(content)):
@@ -183,6 +189,7 @@ def test_every_torn_record_is_noticed(store: FileStore, record: Path) -> None:
             store._load_now(RUN)
 
 
+@pytest.mark.requirement("STO-22", "ERR-05", "COM-22")
 @pytest.mark.parametrize(
     "change",
     [
@@ -205,7 +212,7 @@ def test_every_torn_record_is_noticed(store: FileStore, record: Path) -> None:
 def test_a_changed_record_is_damaged(
     store: FileStore, record: Path, change: dict[str, object]
 ) -> None:
-    """STO-22, ERR-05, COM-22: no part can be changed; seeding and saving on top fail as well."""
+    """No part can be changed; seeding and saving on top fail as well."""
     record.write_text(json.dumps({**json.loads(record.read_bytes()), **change}))
     evidence = record.read_bytes()
 
@@ -224,8 +231,9 @@ def test_a_changed_record_is_damaged(
     assert record.read_bytes() == evidence
 
 
+@pytest.mark.requirement("STO-05", "STO-20", "STO-22")
 def test_another_runs_file_is_damage(store: FileStore, record: Path) -> None:
-    """STO-05, STO-20, STO-22: a record under another run's name does not become that run's."""
+    """A record under another run's name does not become that run's."""
     asyncio.run(store.save(snapshot(1, run_id="other")))
     (other,) = set(record.parent.glob("*.json")) - {record}
     shutil.copy(record, other)
@@ -233,8 +241,9 @@ def test_another_runs_file_is_damage(store: FileStore, record: Path) -> None:
         asyncio.run(store.load("other"))
 
 
+@pytest.mark.requirement("ERR-05", "ORC-03", "STO-04")
 def test_a_missing_directory_is_not_a_first_run(store: FileStore, tmp_path: Path) -> None:
-    """ERR-05, ORC-03, STO-04: a volume that is not mounted does not say "never ran"."""
+    """A volume that is not mounted does not say "never ran"."""
     shutil.rmtree(tmp_path)
     for call in (store.load(RUN), store.save(snapshot(6)), store.save_if_newer(snapshot(6))):
         with pytest.raises(FileNotFoundError):
@@ -244,8 +253,9 @@ def test_a_missing_directory_is_not_a_first_run(store: FileStore, tmp_path: Path
         asyncio.run(store.load(RUN))
 
 
+@pytest.mark.requirement("COM-11", "COM-15", "STO-06")
 def test_the_lock_is_waited_for_in_time(store: FileStore, record: Path) -> None:
-    """COM-11, COM-15, STO-06: a holder that does not let go is an error in time, and no write."""
+    """A holder that does not let go is an error in time, and no write."""
     impatient = FileStore(record.parent, lock_timeout_s=0.01)
     lock = os.open(record.with_name(f"{record.name}.lock"), os.O_RDWR)
     try:
@@ -259,10 +269,11 @@ def test_the_lock_is_waited_for_in_time(store: FileStore, record: Path) -> None:
     asyncio.run(impatient.save_if_newer(snapshot(6)))
 
 
+@pytest.mark.requirement("COM-26", "STO-17")
 def test_a_cancelled_save_waits_for_its_thread(
     store: FileStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """COM-26, STO-17: the cancellation arrives when the write has ended, however often repeated.
+    """The cancellation arrives when the write has ended, however often repeated.
 
     Otherwise a plain save of 6 could land after one of 7.
     """

@@ -170,12 +170,14 @@ class StoreMachine(RuleBasedStateMachine):
             assert self._committer.last(run_id) == self._last[run_id]
 
 
+@pytest.mark.requirement("SNP-03", "STO-07", "STO-08", "STO-15", "STO-17", "STO-21", "INV-7")
+@pytest.mark.requirement("COM-02", "COM-06..COM-11", "COM-14", "COM-23")
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_histories(kind: str) -> None:
-    """SNP-03, STO-07, STO-08, STO-15, STO-17, STO-21, COM-02, COM-06 to COM-11, COM-14, COM-23.
+    """The stored number never goes down, whatever happens on the way.
 
-    INV-7: through failures, cancellations, restarts and another process, the stored number never
-    goes down, a commit that returned is what is stored, and a failed one can be retried.
+    Through failures, cancellations, restarts and another process, a commit that returned is what is
+    stored, and a failed one can be retried.
     """
     machine = type("Machine", (StoreMachine,), {"kind": kind})
     run_state_machine_as_test(

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 ROUNDS = 250  # per kind of store
 
 
+@pytest.mark.requirement("STO-12", "STO-13", "STO-15", "COM-28", "SNP-03")
 @pytest.mark.parametrize("kind", DURABLE_KINDS)
 def test_two_processes(kind: str, tmp_path: Path) -> None:
-    """STO-12, STO-13, STO-15, COM-28, SNP-03: the stored number is the highest, won once.
+    """The stored number is the highest, won once.
 
     In a third of the rounds both offer the same number, in the others one offers more.
     """

@@ -69,8 +69,9 @@ def edit(path: Path, statement: str, *values: object) -> None:
         connection.close()
 
 
+@pytest.mark.requirement("STO-19")
 def test_settings_are_in_force(database: Path) -> None:
-    """STO-19: write-ahead log and full synchronisation, read back from the open connection."""
+    """Write-ahead log and full synchronisation, read back from the open connection."""
 
     async def scenario() -> None:
         async with await SqliteStore.open(database) as store:
@@ -81,8 +82,9 @@ def test_settings_are_in_force(database: Path) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("STO-19")
 def test_a_refused_setting_is_an_error(monkeypatch: pytest.MonkeyPatch, database: Path) -> None:
-    """STO-19: a database that cannot have a log is not opened; nor is one that will not sync."""
+    """A database that cannot have a log is not opened; nor is one that will not sync."""
 
     async def open_without_log() -> None:
         await SqliteStore.open(":memory:")  # type: ignore[arg-type]
@@ -94,8 +96,9 @@ def test_a_refused_setting_is_an_error(monkeypatch: pytest.MonkeyPatch, database
         asyncio.run(SqliteStore.open(database))
 
 
+@pytest.mark.requirement("ORC-09", "STO-17")
 def test_one_transaction_with_other_rows(database: Path) -> None:
-    """ORC-09, STO-17: snapshot and the caller's row land together or not at all."""
+    """Snapshot and the caller's row land together or not at all."""
 
     async def scenario() -> None:
         async with connected(database) as connection:
@@ -121,9 +124,10 @@ def test_one_transaction_with_other_rows(database: Path) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("STO-08", "ORC-09")
 @pytest.mark.parametrize("seq", [0, 4, 5])
 def test_a_refusal_leaves_the_transaction_to_its_owner(database: Path, seq: int) -> None:
-    """STO-08, ORC-09: after StaleSeq the caller's transaction is open, and the caller decides."""
+    """After StaleSeq the caller's transaction is open, and the caller decides."""
 
     async def scenario() -> None:
         async with connected(database) as connection:
@@ -137,8 +141,9 @@ def test_a_refusal_leaves_the_transaction_to_its_owner(database: Path, seq: int)
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("STO-02", "STO-03")
 def test_plain_write_in_a_transaction(database: Path) -> None:
-    """STO-02, STO-03: repetition is nothing, another content a conflict, another number a write."""
+    """Repetition is nothing, another content a conflict, another number a write."""
 
     async def scenario() -> None:
         async with connected(database) as connection:
@@ -153,8 +158,9 @@ def test_plain_write_in_a_transaction(database: Path) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("ORC-09")
 def test_without_a_transaction_nothing_is_written(database: Path) -> None:
-    """ORC-09: a caller that forgot to begin would commit half a fact; it gets an error instead."""
+    """A caller that forgot to begin would commit half a fact; it gets an error instead."""
 
     async def scenario() -> None:
         async with connected(database) as connection:
@@ -166,8 +172,9 @@ def test_without_a_transaction_nothing_is_written(database: Path) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("ORC-09")
 def test_the_table_of_a_caller(tmp_path: Path) -> None:
-    """ORC-09: a caller can keep the table in its own database; creating it twice is harmless."""
+    """A caller can keep the table in its own database; creating it twice is harmless."""
 
     async def scenario() -> None:
         async with connected(tmp_path / "worker.db") as connection:
@@ -179,6 +186,7 @@ def test_the_table_of_a_caller(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("STO-22", "ERR-05", "COM-22")
 @pytest.mark.parametrize(
     ("column", "value"),
     [
@@ -202,7 +210,7 @@ def test_the_table_of_a_caller(tmp_path: Path) -> None:
     ids=lambda value: str(value)[:12],
 )
 def test_a_damaged_row(database: Path, column: str, value: object) -> None:
-    """STO-22, ERR-05, COM-22: a row that was not written is an error of its own, field by field."""
+    """A row that was not written is an error of its own, field by field."""
     edit(database, f"UPDATE checkpoint_snapshot SET {column} = ?", value)
 
     async def scenario() -> None:
@@ -217,9 +225,10 @@ def test_a_damaged_row(database: Path, column: str, value: object) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("STO-22", "ERR-05")
 @pytest.mark.parametrize("damage", ["page", "header"])
 def test_a_damaged_database(database: Path, damage: str) -> None:
-    """STO-22, ERR-05: a database that SQLite cannot read is damaged, and not empty."""
+    """A database that SQLite cannot read is damaged, and not empty."""
     edit(database, "PRAGMA wal_checkpoint(TRUNCATE)")
 
     def overwrite() -> None:
@@ -238,8 +247,9 @@ def test_a_damaged_database(database: Path, damage: str) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("COM-11", "COM-15", "STO-06")
 def test_busy_elsewhere(database: Path) -> None:
-    """COM-11, COM-15, STO-06: another process's transaction is an error in time, and no write."""
+    """Another process's transaction is an error in time, and no write."""
 
     async def scenario() -> None:
         async with (
@@ -259,6 +269,7 @@ def test_busy_elsewhere(database: Path) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("COM-11", "COM-15", "STO-17", "GAT-10", "GAT-11")
 @pytest.mark.parametrize(
     ("fault", "heal", "message"),
     [
@@ -269,7 +280,7 @@ def test_busy_elsewhere(database: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_database_that_fails(database: Path, fault: str, heal: str, message: str) -> None:
-    """COM-11, COM-15, STO-17, GAT-10, GAT-11: the error comes out; healed, the same 6 lands."""
+    """The database's error comes out, and once it is healed the same 6 lands."""
 
     async def scenario() -> None:
         async with await SqliteStore.open(database) as store:
@@ -289,11 +300,12 @@ def test_a_database_that_fails(database: Path, fault: str, heal: str, message: s
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("STO-17", "STO-21", "COM-17", "HAR-05")
 @pytest.mark.parametrize("applied", [False, True])
 def test_a_commit_that_reports_failure(
     monkeypatch: pytest.MonkeyPatch, database: Path, *, applied: bool
 ) -> None:
-    """STO-17, STO-21, COM-17: after a failed COMMIT it is 5, after an ambiguous one 6, whole."""
+    """After a failed COMMIT it is 5, after an ambiguous one 6, whole."""
 
     async def scenario() -> None:
         async with await SqliteStore.open(database) as store:
@@ -323,10 +335,11 @@ def test_a_commit_that_reports_failure(
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("STO-17", "STO-18")
 def test_a_load_does_not_see_what_is_not_committed(
     monkeypatch: pytest.MonkeyPatch, database: Path
 ) -> None:
-    """STO-17, STO-18: tasks share the connection; one cannot load what another rolls back."""
+    """Tasks share the connection; one cannot load what another rolls back."""
 
     async def scenario() -> None:
         async with await SqliteStore.open(database) as store:
@@ -345,10 +358,11 @@ def test_a_load_does_not_see_what_is_not_committed(
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("COM-13", "COM-15")
 def test_a_failed_rollback_does_not_hide_the_error(
     monkeypatch: pytest.MonkeyPatch, database: Path
 ) -> None:
-    """COM-13, COM-15: the caller sees what went wrong first, and the next save does not pass."""
+    """The caller sees what went wrong first, and the next save does not pass."""
 
     async def scenario() -> None:
         async with await SqliteStore.open(database) as store:

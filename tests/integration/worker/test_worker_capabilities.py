@@ -78,8 +78,9 @@ def on_disk(root: Path) -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8") for path in sorted(directory.iterdir())}
 
 
+@pytest.mark.requirement("REC-03")
 def test_compute_gives_one_output_for_one_input() -> None:
-    """REC-03: the identity of the output, by hand and twice."""
+    """The output is what it is by hand, and the same the second time."""
 
     async def run() -> None:
         command = Command("c1", "compute", 1, {"seed": "s", "rounds": 3})
@@ -96,12 +97,13 @@ def test_compute_gives_one_output_for_one_input() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ATT-08")
 @pytest.mark.parametrize(
     "payload",
     [{}, {"seed": 1, "rounds": 1}, {"seed": "s", "rounds": 0}, {"seed": "s", "rounds": True}],
 )
 def test_compute_refuses_what_it_cannot_read(payload: dict[str, JsonValue]) -> None:
-    """ATT-08: of kind invalid."""
+    """What it cannot read is refused as invalid."""
     with pytest.raises(DomainError) as refusal:
         asyncio.run(
             Compute(NoRemote(), SystemClock()).execute(
@@ -111,8 +113,9 @@ def test_compute_refuses_what_it_cannot_read(payload: dict[str, JsonValue]) -> N
     assert refusal.value.kind is Kind.INVALID
 
 
+@pytest.mark.requirement("CAP-02", "REC-02", "REC-15")
 def test_the_registry_dispatches_by_name_and_version(tmp_path: Path) -> None:
-    """CAP-02, REC-02, REC-15: an unknown name and a wrong version are not executed."""
+    """An unknown name and a wrong version are not executed."""
     registry = CapabilityRegistry(
         Compute(NoRemote(), SystemClock()), Export(LocalFileSpace(tmp_path))
     )
@@ -126,7 +129,7 @@ def test_the_registry_dispatches_by_name_and_version(tmp_path: Path) -> None:
 
 
 def test_export_publishes_the_set_and_names_it(tmp_path: Path) -> None:
-    """FIL-03, FIL-08: the files, their checksums, a report per part, nothing temporary."""
+    """The files are there with their checksums, a report per part, and nothing temporary."""
 
     async def run() -> None:
         reports = Reports()
@@ -158,11 +161,12 @@ PLACES = [
 ]
 
 
+@pytest.mark.requirement("REC-04..REC-06", "INV-11", "CP-G1..CP-G6")
 @pytest.mark.parametrize(("label", "part"), PLACES)
 def test_export_is_finished_after_a_crash_at_each_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, label: str, part: str | None
 ) -> None:
-    """FIL-01..FIL-04, REC-04..REC-06, INV-11, CP-G1..CP-G6: whole files only, then all of them."""
+    """After a crash only whole files stand there, and in the end all of them."""
 
     def hook(hit: str, context: dict[str, object]) -> None:
         if hit == label and context.get("part") == part:
@@ -178,10 +182,11 @@ def test_export_is_finished_after_a_crash_at_each_place(
     assert on_disk(tmp_path) == PARTS
 
 
+@pytest.mark.requirement("REC-05", "REC-07", "REC-13")
 def test_what_is_right_is_kept_and_what_is_wrong_is_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """FIL-02, FIL-05, REC-05, REC-07, REC-13: by checksum, at both places."""
+    """The checksum tells right from wrong, at the temporary and at the final path."""
     directory = tmp_path / "artifacts" / "c1"
     directory.mkdir(parents=True)
     (directory / "a.txt").write_text(PARTS["a.txt"], encoding="utf-8")
@@ -201,7 +206,7 @@ def test_what_is_right_is_kept_and_what_is_wrong_is_written_again(
 
 
 def test_a_whole_temporary_file_is_adopted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """FIL-02, FIL-06: not written again."""
+    """A whole temporary file is published and not written again."""
     files = ArtifactSet("c1", "attempt-1")
     directory = tmp_path / files.directory
     directory.mkdir(parents=True)
@@ -219,7 +224,7 @@ def test_a_whole_temporary_file_is_adopted(tmp_path: Path, monkeypatch: pytest.M
 def test_a_disk_that_is_full_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """FIL-09: the failure is raised, and nothing half done is left."""
+    """The failure is raised, and nothing half done is left."""
 
     def hook(hit: str, context: dict[str, object]) -> None:
         if hit == "artifact.write.mid" and context["part"] == "b.txt":
@@ -231,6 +236,7 @@ def test_a_disk_that_is_full_leaves_nothing(
     assert list((tmp_path / "artifacts").iterdir()) == []
 
 
+@pytest.mark.requirement("INV-12", "ATT-08")
 @pytest.mark.parametrize(
     "command",
     [
@@ -245,7 +251,7 @@ def test_a_disk_that_is_full_leaves_nothing(
     ],
 )
 def test_export_refuses_what_it_cannot_make(tmp_path: Path, command: Command) -> None:
-    """INV-12, FIL-07, ATT-08: traversal, separators, empty and doubled names; nothing written."""
+    """Traversal, separators, empty and doubled names are refused, and nothing is written."""
     with pytest.raises(DomainError) as refusal:
         asyncio.run(export(tmp_path, command))
     assert refusal.value.kind is Kind.INVALID

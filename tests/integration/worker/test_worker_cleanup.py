@@ -104,6 +104,7 @@ def database_files(root: Path) -> set[str]:
     return {path.name for path in root.glob("worker.db*")}
 
 
+@pytest.mark.requirement("CLN-01", "CLN-02")
 @pytest.mark.parametrize(
     ("state", "reported", "stays"),
     [
@@ -120,7 +121,7 @@ def database_files(root: Path) -> set[str]:
 def test_only_what_is_over_and_reported_is_removed(
     tmp_path: Path, state: AttemptState, reported: bool, stays: bool
 ) -> None:
-    """CLN-01, CLN-02: open and unknown attempts and unsent events keep their temporary files."""
+    """Open and unknown attempts and unsent events keep their temporary files."""
 
     async def run() -> None:
         async with place(tmp_path) as here:
@@ -133,11 +134,12 @@ def test_only_what_is_over_and_reported_is_removed(
     asyncio.run(run())
 
 
+@pytest.mark.requirement("CLN-03", "CLN-05", "CP-G7")
 @pytest.mark.parametrize("crash_place", ["cleanup.scan.before", "cleanup.remove.mid"])
 def test_a_clean_up_that_crashed_is_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crash_place: str
 ) -> None:
-    """CLN-03, CLN-05, CP-G7: half done, then whole; a third one finds nothing; the rows stay."""
+    """The second clean-up does the rest, a third one finds nothing, and the rows stay."""
 
     async def run() -> None:
         async with place(tmp_path) as here:
@@ -165,8 +167,9 @@ def test_a_clean_up_that_crashed_is_done_again(
     asyncio.run(run())
 
 
+@pytest.mark.requirement("INB-16", "CLN-05", "ATT-10")
 def test_an_old_command_that_comes_again_after_a_clean_up_is_a_repeat(tmp_path: Path) -> None:
-    """INB-16, CLN-05, ATT-10: the row that tells repeats apart is never cleaned up."""
+    """The row that tells repeats apart is never cleaned up."""
 
     async def run() -> None:
         async with place(tmp_path) as here:
@@ -179,8 +182,9 @@ def test_an_old_command_that_comes_again_after_a_clean_up_is_a_repeat(tmp_path: 
     asyncio.run(run())
 
 
+@pytest.mark.requirement("CLN-04")
 def test_a_file_whose_attempt_begins_during_the_look_is_kept(tmp_path: Path) -> None:
-    """CLN-04: the store is asked after the look, so what was found and is alive is known there."""
+    """The store is asked after the look, so what was found and is alive is known there."""
 
     async def run() -> None:
         async with place(tmp_path) as here:

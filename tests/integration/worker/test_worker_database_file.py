@@ -53,8 +53,9 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     monkeypatch.setattr(harness.points, "_hook", hook)
 
 
+@pytest.mark.requirement("IDN-01", "IDN-02")
 def test_a_missing_database_is_not_made_again(tmp_path: Path) -> None:
-    """IDN-01, IDN-02: the worker stops and says what is lost; only an explicit first start goes."""
+    """The worker stops and says what is lost; only an explicit first start goes on."""
     with pytest.raises(DomainError, match="identity and unreported work are lost") as refusal:
         start(tmp_path, init=False)
     assert refusal.value.kind is Kind.NOT_FOUND
@@ -62,12 +63,14 @@ def test_a_missing_database_is_not_made_again(tmp_path: Path) -> None:
     assert start(tmp_path, init=True) == ("w1", 1)
 
 
+@pytest.mark.requirement("IDN-02", "IDN-06")
 def test_a_first_start_replaces_nothing(tmp_path: Path) -> None:
-    """IDN-02, IDN-06: the saved identity counts, five starts long, whatever is given."""
+    """The saved identity counts, five starts long, whatever is given."""
     for boot in range(1, 6):
         assert start(tmp_path, init=True, instance_id=f"w{boot}") == ("w1", boot)
 
 
+@pytest.mark.requirement("IDN-03")
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -78,7 +81,7 @@ def test_a_first_start_replaces_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_database_stops_the_worker(tmp_path: Path, name: str, content: bytes) -> None:
-    """IDN-03: a clear error, also for an explicit first start; the file is left as it is."""
+    """It is a clear error, even for an explicit first start; the file is left as it is."""
     (tmp_path / "worker.db").write_bytes(content)
     for init in (False, True):
         with pytest.raises(DomainError, match="damaged") as refusal:
@@ -87,9 +90,10 @@ def test_a_damaged_database_stops_the_worker(tmp_path: Path, name: str, content:
     assert (tmp_path / "worker.db").read_bytes() == content
 
 
+@pytest.mark.requirement("IDN-03")
 @pytest.mark.parametrize("keep", [100, 4096, 9000, 20000])
 def test_a_database_that_was_cut_off_stops_the_worker(tmp_path: Path, keep: int) -> None:
-    """IDN-03, F-DB-CORRUPT: nothing is read from what is left."""
+    """Nothing is read from what is left of the database."""
     start(tmp_path, init=True)
     path = tmp_path / "worker.db"
     whole = path.read_bytes()
@@ -99,16 +103,18 @@ def test_a_database_that_was_cut_off_stops_the_worker(tmp_path: Path, keep: int)
         start(tmp_path, init=False)
 
 
+@pytest.mark.requirement("IDN-03")
 def test_a_read_only_database_stops_the_worker(tmp_path: Path) -> None:
-    """IDN-03, F-DB-RO: also for a user who could write it all the same."""
+    """The file's mode counts, also for a user who could write it all the same."""
     start(tmp_path, init=True)
     (tmp_path / "worker.db").chmod(0o444)
     with pytest.raises(DomainError, match="read-only"):
         start(tmp_path, init=False)
 
 
+@pytest.mark.requirement("IDN-03", "IDN-07")
 def test_a_database_of_another_version_is_refused(tmp_path: Path) -> None:
-    """IDN-03, IDN-07: one from the future is not guessed at."""
+    """A database of a later version is refused and not guessed at."""
     start(tmp_path, init=True)
     with closing(sqlite3.connect(tmp_path / "worker.db")) as database:
         database.execute("PRAGMA user_version = 9")
@@ -116,8 +122,9 @@ def test_a_database_of_another_version_is_refused(tmp_path: Path) -> None:
         start(tmp_path, init=False)
 
 
+@pytest.mark.requirement("IDN-05")
 def test_two_workers_on_one_database_are_refused(tmp_path: Path) -> None:
-    """IDN-05: while the first lives; the lock goes with it."""
+    """The second worker is refused while the first lives; the lock goes with it."""
 
     async def run() -> None:
         first = SqliteStore(tmp_path / "worker.db", init=True)
@@ -134,8 +141,9 @@ def test_two_workers_on_one_database_are_refused(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("IDN-05")
 def test_a_worker_that_is_stopped_still_holds_its_database(tmp_path: Path) -> None:
-    """IDN-05, F-PAUSE: the second is refused while the first is frozen, and not when it is dead."""
+    """The second worker is refused while the first is frozen, and not when it is dead."""
     start(tmp_path, init=True)
     child = os.fork()
     if child == 0:
@@ -159,6 +167,7 @@ def test_a_worker_that_is_stopped_still_holds_its_database(tmp_path: Path) -> No
     assert start(tmp_path, init=False) == ("w1", 2)
 
 
+@pytest.mark.requirement("IDN-06", "IDN-07", "CP-F1")
 @pytest.mark.parametrize(
     "place",
     [
@@ -172,7 +181,7 @@ def test_a_worker_that_is_stopped_still_holds_its_database(tmp_path: Path) -> No
 def test_a_crash_in_the_first_start_is_healed_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    """IDN-06, IDN-07, CP-F1: at its place stands a whole database or none."""
+    """A crash of the first start leaves a whole database in its place or none."""
     crash_at(monkeypatch, place)
     with pytest.raises(CrashError):
         start(tmp_path, init=True)
@@ -198,11 +207,12 @@ def version_one(root: Path) -> None:
         )
 
 
+@pytest.mark.requirement("IDN-07", "CP-F1")
 @pytest.mark.parametrize("crash", [False, True])
 def test_a_database_of_version_one_is_brought_up_to_date(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crash: bool
 ) -> None:
-    """IDN-07, CP-F1: nothing in it is lost, also by a crash in the middle."""
+    """The change of version loses nothing, also by a crash in the middle."""
     version_one(tmp_path)
     if crash:
         crash_at(monkeypatch, "store.migrate.mid")

@@ -162,7 +162,7 @@ def ignore(label: str, context: dict[str, object]) -> None:
 
 
 def check(root: Path, commands: int) -> None:
-    """Check what must hold once the worker is idle: INV-1, INV-2, INV-4, INV-6, INV-11."""
+    """Check what must hold once the worker is idle."""
     facts = read_facts(root / "world")
     wanted = dict(list(KINDS.items())[:commands])
     assert {event.command_id: event.kind for event in facts.events} == wanted
@@ -182,14 +182,16 @@ def check(root: Path, commands: int) -> None:
         assert database.execute("SELECT count(*) FROM artifacts").fetchone() == (len(PARTS),)
 
 
+@pytest.mark.requirement("HAR-01")
 def test_every_label_is_declared_once() -> None:
-    """HAR-01: a label stands at exactly one place."""
+    """A label stands at exactly one place."""
     assert len(LABELS) == len(set(LABELS))
     assert all(harness.points.well_formed(label) for label in LABELS)
 
 
+@pytest.mark.requirement("ATT-11", "OUT-36")
 def test_one_life_hits_every_point_but_those_of_recovery(root: Path, endpoint: str) -> None:
-    """ATT-11, OUT-36: and it leaves no thread, so that its process may fork."""
+    """It hits every point, and leaves no thread, so that its process may fork."""
     hits: list[str] = []
     live(root, endpoint, lambda label, context: hits.append(label))
     assert sorted(set(LABELS) - set(hits)) == sorted(RECOVERY)
@@ -197,11 +199,12 @@ def test_one_life_hits_every_point_but_those_of_recovery(root: Path, endpoint: s
     check(root, ASKED)
 
 
+@pytest.mark.requirement("INV-1..INV-6", "INV-11")
 @pytest.mark.parametrize("place", LABELS)
 def test_a_kill_at_each_point_loses_and_doubles_nothing(
     world: World, root: Path, endpoint: str, place: str
 ) -> None:
-    """INV-1..INV-6, INV-11, section 7: killed, started again, killed again, settled, fresh work."""
+    """Killed at a point and again in its recovery, the worker settles and does fresh work."""
     if place in RECOVERY:
         forked(root, endpoint, kill_at("capability.run.after"))
     status = forked(root, endpoint, kill_at(place))
@@ -218,8 +221,9 @@ def test_a_kill_at_each_point_loses_and_doubles_nothing(
     assert len(read_facts(root / "world").receipts) == receipts
 
 
+@pytest.mark.requirement("SES-03")
 def test_the_worker_speaks_tcp_too(world: World, root: Path) -> None:
-    """SES-03: the endpoint may be ``http://``."""
+    """The endpoint may be ``http://`` as well as a socket."""
     endpoint = world.open(root / "world", (Coordinator,), WORKLOAD, "tcp")
     assert endpoint.startswith("http://")
     try:

@@ -93,11 +93,12 @@ async def leftovers_of(space: LocalFileSpace, files: ArtifactSet) -> list[Leftov
     return [each for each in await space.leftovers() if each.file_name == wanted]
 
 
+@pytest.mark.requirement("ZIP-07", "CLN-01", "CLN-03", "INV-12")
 @pytest.mark.parametrize("how", [by_begin, by_clean_up])
 def test_a_left_over_tree_is_removed_and_no_other(
     how: Callable[[Path], Coroutine[None, None, None]],
 ) -> None:
-    """ZIP-07, CLN-01, CLN-03, FIL-06, FIL-07, INV-12: whole, whatever its modes, by no link."""
+    """The tree goes as a whole, whatever its modes, and no link in it is followed."""
     with place_without_privileges() as root:
         outside = outside_of(root)
         for files in (OURS, OTHERS):
@@ -112,8 +113,9 @@ def test_a_left_over_tree_is_removed_and_no_other(
         assert (outside / "kept").exists()
 
 
+@pytest.mark.requirement("ZIP-03")
 def test_a_published_tree_that_is_wrong_is_replaced_whatever_its_modes() -> None:
-    """ZIP-03, FIL-05: removed as a whole, and no link in it followed."""
+    """The wrong tree is removed as a whole, and no link in it is followed."""
     with place_without_privileges() as root:
         outside = outside_of(root)
         published = root / "files" / OURS.directory / "tree"
@@ -130,6 +132,7 @@ def test_a_published_tree_that_is_wrong_is_replaced_whatever_its_modes() -> None
         assert (outside / "kept").exists()
 
 
+@pytest.mark.requirement("CP-G1", "CP-G4", "CP-G8", "ZIP-03", "ZIP-07", "CLN-01")
 @pytest.mark.parametrize(
     "moment",
     [
@@ -143,7 +146,7 @@ def test_a_published_tree_that_is_wrong_is_replaced_whatever_its_modes() -> None
 def test_a_kill_in_the_middle_leaves_a_tree_that_the_restart_removes(
     tmp_path: Path, moment: str
 ) -> None:
-    """CP-G1, CP-G4, CP-G8, ZIP-03, ZIP-07, CLN-01: at each entry, by a real kill.
+    """A real kill at each entry leaves nothing that the restart does not remove.
 
     Somebody has put a link and a directory that may not be written to into it meanwhile, and
     another attempt has a tree of its own.

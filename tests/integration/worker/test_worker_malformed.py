@@ -146,13 +146,14 @@ INPUTS = (*COMMANDS, *FRAMES, *REPLIES, *DATABASES)
 
 
 def test_there_are_more_than_a_hundred() -> None:
-    """F-INPUT: counted, so that none is lost from the list."""
+    """The cases are counted, so that none is lost from the list."""
     assert len(INPUTS) > 100
 
 
+@pytest.mark.requirement("INB-13")
 @pytest.mark.parametrize("text", COMMANDS, ids=range(len(COMMANDS)))
 def test_a_malformed_command_is_one_kind_of_error(text: str) -> None:
-    """INB-13: of kind invalid, with words; the reading never fails otherwise."""
+    """A malformed command is invalid, with a reason; the reading never fails otherwise."""
     with pytest.raises(DomainError, match="malformed") as refusal:
         order_of(parse_command(text))
     assert refusal.value.kind is Kind.INVALID
@@ -183,9 +184,10 @@ async def answering(reply: bytes) -> AsyncIterator[HttpLink]:
             await server.wait_closed()
 
 
+@pytest.mark.requirement("INB-14", "INB-15")
 @pytest.mark.parametrize("frame", FRAMES, ids=range(len(FRAMES)))
 def test_a_malformed_frame_hides_no_command(frame: bytes) -> None:
-    """INB-14, INB-15: what comes after it is read, or the stream fails as a delivery."""
+    """What comes after the frame is read, or the stream fails as a delivery."""
     good = f"id: 7\nevent: command\ndata: {json.dumps(GOOD)}\n\nevent: caught-up\ndata: {{}}\n\n"
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 
@@ -206,9 +208,10 @@ def test_a_malformed_frame_hides_no_command(frame: bytes) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("DEL-01", "DEL-06", "DEL-07", "SES-01")
 @pytest.mark.parametrize("reply", REPLIES, ids=range(len(REPLIES)))
 def test_a_malformed_reply_is_a_failed_delivery(reply: bytes) -> None:
-    """DEL-01, DEL-06, DEL-07, SES-01: marked, tried again later, and never taken for a success."""
+    """The failure is marked, tried again later, and never taken for a success."""
 
     async def run() -> None:
         async with answering(reply) as link:
@@ -221,12 +224,13 @@ def test_a_malformed_reply_is_a_failed_delivery(reply: bytes) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("DEL-04", "DEL-06")
 @pytest.mark.parametrize(
     ("status", "kind"),
     [(400, Kind.INVALID), (401, Kind.UNAUTHENTICATED), (403, Kind.FORBIDDEN), (409, Kind.CONFLICT)],
 )
 def test_a_refusal_keeps_its_kind(status: int, kind: Kind) -> None:
-    """DEL-04, DEL-06: whatever its text is."""
+    """A refusal keeps its kind, whatever its text is."""
     reply = f"HTTP/1.1 {status} No\r\nContent-Length: 3\r\n\r\n".encode() + b"\xff{\0"
 
     async def run() -> None:
@@ -275,9 +279,10 @@ def damage(path: Path, how: str) -> None:
                 database.execute("CREATE TABLE nothing_of_ours (a)")
 
 
+@pytest.mark.requirement("IDN-03")
 @pytest.mark.parametrize("how", DATABASES)
 def test_a_malformed_database_stops_the_worker_and_stays(tmp_path: Path, how: str) -> None:
-    """IDN-03, F-DB-CORRUPT: a clear error that names the file, and nothing made in its place."""
+    """The error names the file, and nothing is made in its place."""
     path = tmp_path / "worker.db"
 
     async def run() -> None:

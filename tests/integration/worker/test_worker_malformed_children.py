@@ -39,9 +39,10 @@ async def ran(root: Path, payload: JsonObject, reporter: Saving) -> AttemptEvent
         return await work.execute(Command("p1", "command", 1, payload), reporter)
 
 
+@pytest.mark.requirement("ATT-08", "PRC-01")
 @pytest.mark.parametrize("argv", BAD_ARGV)
 def test_a_child_that_cannot_be_is_refused(tmp_path: Path, argv: JsonValue) -> None:
-    """ATT-08, PRC-01: of kind invalid, before a token is saved."""
+    """The command is refused as invalid before a token is saved."""
     reporter = Saving()
     with pytest.raises(DomainError) as refusal:
         asyncio.run(ran(tmp_path, {"argv": argv}, reporter))
@@ -49,8 +50,9 @@ def test_a_child_that_cannot_be_is_refused(tmp_path: Path, argv: JsonValue) -> N
     assert reporter.checkpoint is None
 
 
+@pytest.mark.requirement("ATT-08", "PRC-01")
 def test_a_child_that_the_kernel_refuses_is_an_error(tmp_path: Path) -> None:
-    """ATT-08, PRC-01: an argument that is too long for it; there is no child."""
+    """An argument that is too long for the kernel is an error, and there is no child."""
     with pytest.raises(OSError, match="too long"):
         asyncio.run(ran(tmp_path, {"argv": ["true", "x" * (1 << 18)]}, Saving()))
 
@@ -100,10 +102,11 @@ def _signals_as_they_are_by_default() -> Iterator[None]:
         signal.signal(number, signal.SIG_IGN)
 
 
+@pytest.mark.requirement("PRC-01", "PRC-05", "ATT-08")
 @pytest.mark.usefixtures("_signals_as_they_are_by_default")
 @pytest.mark.parametrize("case", CHILDREN)
 def test_a_child_that_ends_badly_is_told_from_one_that_is_lost(tmp_path: Path, case: str) -> None:
-    """PRC-01, PRC-05, ATT-08: an exit code is an answer, no exit code is none; in bounded words."""
+    """An exit code is an answer and a lost one is not; both are told in bounded words."""
     argv, kind, code = CHILDREN[case]
     directory = tmp_path / "processes" / TOKEN
     directory.mkdir(parents=True)
@@ -160,9 +163,10 @@ def found_again(root: Path) -> AttemptEvent:
     return event
 
 
+@pytest.mark.requirement("PRC-05", "REC-16")
 @pytest.mark.parametrize("case", [*CODES, *STRANGE])
 def test_a_result_that_is_damaged_is_no_result(tmp_path: Path, case: str) -> None:
-    """PRC-05, REC-16: unknown, with words; it is neither guessed nor tried again."""
+    """The outcome is unknown, with a reason; it is neither guessed nor tried again."""
     path = left(tmp_path) / "exit"
     if case in CODES:
         path.write_bytes(CODES[case])
@@ -173,9 +177,10 @@ def test_a_result_that_is_damaged_is_no_result(tmp_path: Path, case: str) -> Non
     assert event.body["reason"] == "the child is gone and left no exit code"
 
 
+@pytest.mark.requirement("PRC-05")
 @pytest.mark.parametrize("code", [0, 1, 9, 10, 99, 100, 199, 200, 249, 250, 255])
 def test_a_result_that_is_whole_is_taken(tmp_path: Path, code: int) -> None:
-    """PRC-05: every exit code that there is, at the borders of its form."""
+    """Every exit code is read, up to the borders of its form."""
     (left(tmp_path) / "exit").write_text(str(code), encoding="ascii")
     event = found_again(tmp_path)
     assert event.body["exit_code"] == code
@@ -204,9 +209,10 @@ OUTPUTS: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.requirement("PRC-05", "ATT-08")
 @pytest.mark.parametrize("case", OUTPUTS)
 def test_an_output_that_is_damaged_takes_no_result_away(tmp_path: Path, case: str) -> None:
-    """PRC-05, ATT-08: the exit code counts, and what is shown is bounded text."""
+    """The exit code counts, and what is shown is bounded text."""
     directory = left(tmp_path)
     (directory / "exit").write_text("0", encoding="ascii")
     OUTPUTS[case](directory / "output")
@@ -218,8 +224,9 @@ def test_an_output_that_is_damaged_takes_no_result_away(tmp_path: Path, case: st
     assert bool(output) == (case not in STRANGE and case != "empty")
 
 
+@pytest.mark.requirement("PRC-02", "REC-16")
 def test_a_child_that_removed_its_directory_is_not_started_again(tmp_path: Path) -> None:
-    """PRC-02, REC-16: a saved identity says that it was started, whatever the directory says."""
+    """A saved identity says that it was started, whatever the directory says."""
     reporter = Saving()
     removes: JsonObject = {"argv": [*SHELL, 'rm -r "$PWD"']}
     asyncio.run(ran(tmp_path, removes, reporter))
@@ -232,6 +239,6 @@ def test_a_child_that_removed_its_directory_is_not_started_again(tmp_path: Path)
 
 
 def test_there_are_so_many() -> None:
-    """F-INPUT: counted, so that none is lost from the lists."""
+    """The cases are counted, so that none is lost from the lists."""
     damaged = len(CODES) + len(STRANGE) + len(OUTPUTS)
     assert len(BAD_ARGV) + len(CHILDREN) + damaged == 96

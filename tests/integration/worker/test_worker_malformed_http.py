@@ -99,9 +99,10 @@ class Service:
                 await server.wait_closed()
 
 
+@pytest.mark.requirement("REC-12", "UNK-03")
 @pytest.mark.parametrize("case", CASES)
 def test_a_receiver_that_answers_badly_is_sent_it_once(case: int) -> None:
-    """REC-12, UNK-03: without keys it is unknown, and nothing is sent again by anybody."""
+    """Without keys the outcome is unknown, and nobody sends the notification again."""
     service = Service(GET=[good(b'{"honours_keys": false}')], POST=[REPLIES[case]])
 
     async def run() -> AttemptEvent | None:
@@ -119,9 +120,10 @@ def test_a_receiver_that_answers_badly_is_sent_it_once(case: int) -> None:
 RENDER = Command("r1", "render", 1, {"spec": {"id": "r1"}})
 
 
+@pytest.mark.requirement("REC-10", "UNK-03", "UNK-05")
 @pytest.mark.parametrize("case", CASES)
 def test_a_render_service_that_answers_badly_is_sent_it_once(case: int) -> None:
-    """REC-10, UNK-03, UNK-05: there may be a job, and no second one is made."""
+    """There may be a job, and no second one is made."""
     can = good(b'{"idempotent_create": false, "lookup": false}')
     service = Service(GET=[can], POST=[REPLIES[case]])
 
@@ -136,9 +138,10 @@ def test_a_render_service_that_answers_badly_is_sent_it_once(case: int) -> None:
     assert service.asked["POST"] == 1
 
 
+@pytest.mark.requirement("REC-09..REC-11")
 @pytest.mark.parametrize("case", CASES)
 def test_a_job_is_not_lost_by_a_bad_answer(case: int) -> None:
-    """REC-09..REC-11: it is asked about again, or unknown with its id; never submitted again."""
+    """The job is asked about again, or unknown with its id, and never submitted again."""
     done = good(b'{"state": "succeeded", "result": {}}')
     service = Service(GET=[REPLIES[case], done], POST=[b""])
     saved: JsonObject = {
@@ -159,9 +162,10 @@ def test_a_job_is_not_lost_by_a_bad_answer(case: int) -> None:
     assert service.asked["POST"] == 0
 
 
+@pytest.mark.requirement("REC-04", "REC-08", "INV-11")
 @pytest.mark.parametrize("case", CASES)
 def test_a_file_server_that_answers_badly_spoils_no_file(tmp_path: Path, case: int) -> None:
-    """REC-04, REC-08, INV-11: asked again, or an error; the file is whole or not there."""
+    """It is asked again, or the work fails; the file is whole or not there."""
     whole = good(b"content", 'ETag: "1"\r\n')
     service = Service(GET=[REPLIES[case], whole])
 
@@ -182,8 +186,9 @@ def test_a_file_server_that_answers_badly_spoils_no_file(tmp_path: Path, case: i
         assert published.read_bytes() == b"content"
 
 
+@pytest.mark.requirement("INV-3", "INV-12")
 def test_a_redirect_is_not_followed() -> None:
-    """INV-3, INV-12: what is sent goes to the place that was named, once."""
+    """What is sent goes to the place that was named, once."""
     elsewhere = Service(GET=[good(b"{}")], POST=[good(b"{}")])
 
     async def run() -> tuple[AttemptEvent | None, Service]:

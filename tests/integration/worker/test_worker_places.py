@@ -113,9 +113,10 @@ def untouched(outside: Path) -> bool:
     return only.read_text(encoding="utf-8") == "kept"
 
 
+@pytest.mark.requirement("INV-12")
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_no_file_is_not_found(tmp_path: Path, outside: Path, kind: str) -> None:
-    """FIL-02, FIL-06, INV-12: at a final and a temporary path; what are files are found beside."""
+    """Only files count, at final and temporary paths; they are found beside the rest."""
     directory = tmp_path / "files" / FILES.directory
     put(directory / FINAL, kind, outside)
     put(directory / TEMPORARY, kind, outside)
@@ -132,12 +133,13 @@ def test_what_is_no_file_is_not_found(tmp_path: Path, outside: Path, kind: str) 
     assert untouched(outside)
 
 
+@pytest.mark.requirement("INV-12")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("place", [FINAL, TEMPORARY, FILES.temporary_name("other")])
 def test_a_file_takes_the_place_of_what_is_none(
     tmp_path: Path, outside: Path, place: str, kind: str
 ) -> None:
-    """FIL-02, FIL-03, FIL-06, INV-12: whole, at its final path, and nothing else is left."""
+    """The file stands whole at its final path, and nothing else is left."""
     put(tmp_path / "files" / FILES.directory / place, kind, outside)
     parts: JsonObject = {"name": "x", "parts": [{"name": "a.txt", "text": "text"}]}
 
@@ -153,11 +155,12 @@ def test_a_file_takes_the_place_of_what_is_none(
     assert untouched(outside)
 
 
+@pytest.mark.requirement("REC-05", "REC-07", "INV-12")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_piece_is_not_written_through_what_is_no_file(
     tmp_path: Path, outside: Path, kind: str
 ) -> None:
-    """REC-05, REC-07, INV-12: a transfer that goes on begins a file of its own."""
+    """A transfer that goes on begins a file of its own."""
     temporary = tmp_path / "files" / FILES.directory / TEMPORARY
     put(temporary, kind, outside)
 
@@ -171,9 +174,10 @@ def test_a_piece_is_not_written_through_what_is_no_file(
     assert untouched(outside)
 
 
+@pytest.mark.requirement("CLN-01", "CLN-03", "INV-12")
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_left_over_and_no_file_is_removed(tmp_path: Path, outside: Path, kind: str) -> None:
-    """CLN-01, CLN-03, FIL-09, INV-12: by a clean-up and by a discard; twice changes nothing."""
+    """A clean-up and a discard remove it, and a second time changes nothing."""
     directory = tmp_path / "files" / FILES.directory
     put(directory / TEMPORARY, kind, outside)
     put(directory / FINAL, kind, outside)
@@ -195,11 +199,12 @@ def test_what_is_left_over_and_no_file_is_removed(tmp_path: Path, outside: Path,
 NO_DIRECTORIES = [kind for kind in KINDS if not kind.startswith("a directory")]
 
 
+@pytest.mark.requirement("CLN-01", "CLN-03", "INV-12")
 @pytest.mark.parametrize("kind", NO_DIRECTORIES)
 def test_a_set_has_nothing_where_its_directory_is_none(
     tmp_path: Path, outside: Path, kind: str
 ) -> None:
-    """FIL-02, CLN-01, CLN-03, INV-12: what lies behind a link is not the set's, nor cleaned up."""
+    """What lies behind a link is not the set's, nor cleaned up."""
     for name in (FINAL, TEMPORARY):
         (outside / name).write_bytes(b"not ours")
     put(tmp_path / "files" / FILES.directory, kind, outside)
@@ -225,11 +230,12 @@ def test_a_set_has_nothing_where_its_directory_is_none(
     }
 
 
+@pytest.mark.requirement("ZIP-03", "INV-12")
 @pytest.mark.parametrize("kind", NO_DIRECTORIES)
 def test_a_directory_takes_the_place_of_what_is_none(
     tmp_path: Path, outside: Path, kind: str
 ) -> None:
-    """FIL-02, FIL-06, ZIP-03, INV-12: a set's own directory is made, and no link is followed."""
+    """A set's own directory is made, and no link is followed."""
     directory = tmp_path / "files" / FILES.directory
     put(directory, kind, outside)
     asyncio.run(LocalFileSpace(tmp_path / "files").write_temp(FILES, "a.txt", b"text"))
@@ -265,12 +271,13 @@ def unpacked(root: Path) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ZIP-03", "ZIP-07", "INV-12")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("place", ["tree", FILES.temporary_name("tree"), "tree/a.txt", "tree/d"])
 def test_a_tree_takes_the_place_of_what_is_not_it(
     tmp_path: Path, outside: Path, place: str, kind: str
 ) -> None:
-    """ZIP-03, ZIP-07, INV-12: in place of the tree, of the temporary one, and in the tree."""
+    """Whatever stands in its place, its temporary place, or within it, gives way."""
     put(tmp_path / "files" / FILES.directory / place, kind, outside)
     unpacked(tmp_path)
     directory = tmp_path / "files" / FILES.directory
@@ -281,9 +288,10 @@ def test_a_tree_takes_the_place_of_what_is_not_it(
     assert untouched(outside)
 
 
+@pytest.mark.requirement("ZIP-04", "ATT-08")
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "a link to a file"])
 def test_what_is_no_file_is_no_input(tmp_path: Path, outside: Path, kind: str) -> None:
-    """ZIP-04, ATT-08: a clear refusal, and nobody waits for a pipe or reads a device to its end."""
+    """It is refused clearly; nobody waits for a pipe or reads a device to its end."""
     put(tmp_path / "inputs" / "bad.zip", kind, outside)
     trees = LocalTreeSpace(tmp_path / "files", tmp_path / "inputs")
 

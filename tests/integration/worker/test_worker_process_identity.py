@@ -38,6 +38,7 @@ def _reap() -> Iterator[None]:
     reap()
 
 
+@pytest.mark.requirement("PRC-03", "PRC-06", "PRC-07", "CP-H4")
 @pytest.mark.parametrize(
     "other",
     [{"start_time": 1}, {"boot_id": "another"}, {"pid": 1}],
@@ -45,7 +46,7 @@ def _reap() -> Iterator[None]:
 def test_another_process_under_the_pid_is_neither_waited_for_nor_ended(
     tmp_path: Path, other: dict[str, object]
 ) -> None:
-    """PRC-03, PRC-06, PRC-07, CP-H4: a pid alone means nothing, nor does one of another boot."""
+    """A pid alone means nothing, nor does one of another boot."""
 
     async def run() -> None:
         child = await started(tmp_path)
@@ -63,8 +64,9 @@ def test_another_process_under_the_pid_is_neither_waited_for_nor_ended(
     asyncio.run(run())
 
 
+@pytest.mark.requirement("PRC-07")
 def test_a_foreign_process_with_the_same_command_line_is_not_ours(tmp_path: Path) -> None:
-    """PRC-07: without the token it is not found, and not ended though it is named."""
+    """Without the token it is not found, and not ended though it is named."""
     environment = {k: v for k, v in os.environ.items() if k != TOKEN_VARIABLE}
     # `cat` ends with the pipe to it, and so with this test, whatever becomes of the test.
     with subprocess.Popen(["cat"], env=environment, stdin=subprocess.PIPE) as foreign:
@@ -85,8 +87,9 @@ def test_a_foreign_process_with_the_same_command_line_is_not_ours(tmp_path: Path
             foreign.kill()
 
 
+@pytest.mark.requirement("PRC-04", "PRC-07")
 def test_two_workers_with_one_token_have_each_its_own_child(tmp_path: Path) -> None:
-    """PRC-04, PRC-07: attempt ids are unique in one worker; the other's child is not ours.
+    """Attempt ids are unique in one worker; the other's child is not ours.
 
     Two workers that are tried at once with one seed name their attempts alike.
     """
@@ -104,8 +107,9 @@ def test_two_workers_with_one_token_have_each_its_own_child(tmp_path: Path) -> N
     asyncio.run(run())
 
 
+@pytest.mark.requirement("PRC-02", "PRC-04")
 def test_a_child_is_found_though_its_worker_is_reached_by_another_path(tmp_path: Path) -> None:
-    """PRC-02, PRC-04: a link to the directory, or a path from elsewhere, is the same place."""
+    """A link to the directory, or a path from elsewhere, is the same place."""
 
     async def run() -> None:
         child = await started(tmp_path / "here")
@@ -163,8 +167,9 @@ async def free(child: ProcessIdentity) -> None:
     await asyncio.sleep(max(0, later_s))
 
 
+@pytest.mark.requirement("PRC-03", "PRC-07", "CP-H4")
 def test_a_pid_that_the_kernel_gave_again_is_neither_waited_for_nor_ended(tmp_path: Path) -> None:
-    """PRC-03, PRC-07, CP-H4: the child is gone, and its very pid is another process's now."""
+    """The child is gone, and its very pid is another process's now."""
 
     async def run() -> None:
         child = await started(tmp_path)

@@ -37,9 +37,10 @@ def _reap() -> Iterator[None]:
     reap()
 
 
+@pytest.mark.requirement("PRC-01", "PRC-02", "PRC-04", "CP-H1..CP-H3")
 @pytest.mark.parametrize("saved", [True, False])
 def test_a_child_that_outlived_the_worker_is_waited_for(tmp_path: Path, *, saved: bool) -> None:
-    """PRC-01, PRC-02, PRC-04, CP-H1..CP-H3: by its token, whether or not its pid was saved."""
+    """The child is found by its token, whether or not its pid was saved."""
 
     async def run() -> None:
         child = await started(tmp_path)
@@ -58,6 +59,7 @@ def test_a_child_that_outlived_the_worker_is_waited_for(tmp_path: Path, *, saved
     asyncio.run(run())
 
 
+@pytest.mark.requirement("PRC-05", "CP-H4")
 @pytest.mark.parametrize(
     ("argv", "kind"),
     [
@@ -69,7 +71,7 @@ def test_a_child_that_outlived_the_worker_is_waited_for(tmp_path: Path, *, saved
 def test_a_child_that_ended_meanwhile_is_known_by_what_it_left(
     tmp_path: Path, argv: list[str], kind: EventKind
 ) -> None:
-    """PRC-05, CP-H4: its exit code, or unknown; it is not started again."""
+    """The child left its exit code, or is unknown; it is not started again."""
 
     async def run() -> None:
         earlier = life(tmp_path)
@@ -83,8 +85,9 @@ def test_a_child_that_ended_meanwhile_is_known_by_what_it_left(
     asyncio.run(run())
 
 
+@pytest.mark.requirement("PRC-04", "CP-B2")
 def test_a_child_that_was_never_started_is_started(tmp_path: Path) -> None:
-    """PRC-04, CP-B2: its directory is made before it, so without one there was none."""
+    """A child's directory is made before it, so without one there was no child."""
 
     async def run() -> None:
         lines = Lines({"token": TOKEN})
@@ -99,8 +102,9 @@ def test_a_child_that_was_never_started_is_started(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("PRC-02", "PRC-05", "REC-16")
 def test_a_child_that_may_have_been_started_is_not_started(tmp_path: Path) -> None:
-    """PRC-02, PRC-05, REC-16: its directory is there and nothing else: unknown."""
+    """A directory with nothing in it leaves the outcome unknown."""
 
     async def run() -> None:
         await LocalProcesses(tmp_path).prepare(TOKEN)
@@ -117,10 +121,11 @@ def _set_at(wanted: str, event: asyncio.Event, label: str, _context: dict[str, o
         event.set()
 
 
+@pytest.mark.requirement("PRC-02", "CAP-10", "ADM-06")
 def test_a_worker_that_ends_leaves_its_child_and_a_cancel_ends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PRC-02, CAP-10, ADM-06: and neither waits for the child."""
+    """A worker that ends leaves its child, a cancel ends it, and neither waits for it."""
 
     async def run() -> None:
         for cancelled in (False, True):
@@ -142,10 +147,11 @@ def test_a_worker_that_ends_leaves_its_child_and_a_cancel_ends_it(
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ADM-06", "PRC-07")
 def test_what_a_child_starts_while_it_is_ended_ends_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ADM-06, PRC-07: after a look that missed it there is another one, until nobody is left."""
+    """After a look that missed it there is another one, until nobody is left."""
     forks = "echo >../told; read _ <../go; cat <../held & echo >../told; wait"
     looks = 0
     carriers = LocalProcesses.carriers
@@ -180,6 +186,7 @@ def test_what_a_child_starts_while_it_is_ended_ends_too(
     assert list(carriers(processes, TOKEN)) == []
 
 
+@pytest.mark.requirement("REC-02", "REC-13", "REC-16", "PRC-04")
 @pytest.mark.parametrize(
     ("evidence", "decision"),
     [
@@ -190,7 +197,7 @@ def test_what_a_child_starts_while_it_is_ended_ends_too(
     ],
 )
 def test_the_evidence_decides(evidence: JsonObject | None, decision: Decision) -> None:
-    """REC-02, REC-13, REC-16, PRC-04: from what was saved before the child."""
+    """The decision follows from what was saved before the child was started."""
     checkpoint = None if evidence is None else Checkpoint(1, {}, evidence)
     proposal = RunCommand(life(Path())).recover(Command("p1", "command", 1, {}), checkpoint)
     assert proposal.decision is decision

@@ -63,8 +63,9 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     monkeypatch.setattr(harness.points, "_hook", hook)
 
 
+@pytest.mark.requirement("ATT-01", "IDN-04")
 def test_the_settings_are_durable_and_the_thread_ends(tmp_path: Path) -> None:
-    """ATT-01, IDN-04: WAL, a sync at each commit, foreign keys; no thread after close."""
+    """WAL, a sync at each commit, foreign keys; no thread after close."""
 
     async def run() -> None:
         before = threading.active_count()
@@ -77,8 +78,9 @@ def test_the_settings_are_durable_and_the_thread_ends(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("IDN-06")
 def test_the_identity_is_kept_and_starts_are_counted(tmp_path: Path) -> None:
-    """IDN-06: five starts, the identity of the first one."""
+    """Five starts have the identity of the first one."""
 
     async def run() -> None:
         for boot in range(1, 6):
@@ -89,8 +91,9 @@ def test_the_identity_is_kept_and_starts_are_counted(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("INB-02", "INB-03", "INB-10", "INB-12")
 def test_a_command_is_accepted_once(tmp_path: Path) -> None:
-    """INB-02, INB-03, INB-10, INB-12: new, repeated, conflicting, over a restart."""
+    """New, repeated and conflicting commands are told apart, also after a restart."""
 
     async def run() -> None:
         async with opened(tmp_path) as store:
@@ -108,11 +111,12 @@ def test_a_command_is_accepted_once(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("INB-02", "INB-07", "CP-A2", "CP-A3")
 @pytest.mark.parametrize("place", ["inbox.save.mid", "inbox.commit.before"])
 def test_inbox_and_attempt_are_saved_together_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    """INB-02, INB-07, CP-A2, CP-A3: no half, and the connection is of use afterwards."""
+    """No half is saved, and the connection is of use afterwards."""
 
     async def run() -> None:
         async with opened(tmp_path) as store:
@@ -126,11 +130,12 @@ def test_inbox_and_attempt_are_saved_together_or_not_at_all(
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ATT-02", "INV-6", "CP-C1", "CP-C2")
 @pytest.mark.parametrize("place", ["result.save.mid", "result.commit.before"])
 def test_result_and_event_are_saved_together_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    """ATT-02, INV-6, CP-C1, CP-C2: result, event, artifacts and state."""
+    """Result, event, artifacts and state are saved together or not at all."""
 
     async def run() -> None:
         async with opened(tmp_path) as store:
@@ -151,8 +156,9 @@ def test_result_and_event_are_saved_together_or_not_at_all(
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ATT-09", "ATT-10")
 def test_a_finished_attempt_stays_finished(tmp_path: Path) -> None:
-    """ATT-09, ATT-10: neither started nor finished a second time."""
+    """A finished attempt is neither started nor finished a second time."""
 
     async def run() -> None:
         async with opened(tmp_path) as store:
@@ -168,8 +174,9 @@ def test_a_finished_attempt_stays_finished(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("INV-7", "CAP-06")
 def test_a_checkpoint_number_never_goes_down(tmp_path: Path) -> None:
-    """INV-7, CAP-06: an equal and a lower number change nothing."""
+    """A checkpoint with an equal or a lower number changes nothing."""
 
     async def run() -> None:
         async with opened(tmp_path) as store:
@@ -185,8 +192,9 @@ def test_a_checkpoint_number_never_goes_down(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("REC-16")
 def test_a_checkpoint_that_cannot_be_read_is_one_without_evidence(tmp_path: Path) -> None:
-    """REC-16: the number stays, the content counts for nothing."""
+    """The checkpoint's number stays, and its content counts for nothing."""
 
     async def run() -> None:
         async with opened(tmp_path) as store:
@@ -201,8 +209,9 @@ def test_a_checkpoint_that_cannot_be_read_is_one_without_evidence(tmp_path: Path
     asyncio.run(run())
 
 
+@pytest.mark.requirement("REC-17")
 def test_a_decision_is_saved_with_the_state_it_leads_to(tmp_path: Path) -> None:
-    """REC-17: RECOVERING with the decision; PENDING stays PENDING when it is to be started."""
+    """A begun attempt is RECOVERING with its decision; one to be started stays PENDING."""
 
     async def run() -> None:
         async with opened(tmp_path) as store:
@@ -221,8 +230,9 @@ def test_a_decision_is_saved_with_the_state_it_leads_to(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("OUT-31", "OUT-37", "ATT-04")
 def test_events_come_in_the_order_of_saving_until_they_are_marked(tmp_path: Path) -> None:
-    """OUT-31, OUT-37, ATT-04: unchanged over a restart, gone when marked."""
+    """Events stay unchanged over a restart and are gone when they are marked."""
 
     async def run() -> None:
         events = []
@@ -242,8 +252,9 @@ def test_events_come_in_the_order_of_saving_until_they_are_marked(tmp_path: Path
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ADM-01", "INB-02")
 def test_transactions_of_many_tasks_do_not_mix(tmp_path: Path) -> None:
-    """ADM-01, INB-02: fifty tasks on one connection, each transaction whole."""
+    """Fifty tasks share one connection, and each transaction is whole."""
 
     async def run() -> None:
         async with opened(tmp_path) as store:
@@ -254,8 +265,9 @@ def test_transactions_of_many_tasks_do_not_mix(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("CAP-10", "INB-02")
 def test_a_cancelled_transaction_leaves_none_open(tmp_path: Path) -> None:
-    """CAP-10, INB-02: cancelled at each step of it, the next transaction works."""
+    """Wherever a transaction is cancelled, the next one works."""
 
     async def run() -> None:
         async with opened(tmp_path) as store:

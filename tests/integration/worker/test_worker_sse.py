@@ -19,24 +19,27 @@ EVENTS = [
 ]
 
 
+@pytest.mark.requirement("INB-14")
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_events_do_not_depend_on_how_the_bytes_are_cut(size: int) -> None:
-    """INB-14: nothing lost and nothing doubled."""
+    """However the bytes are cut, no event is lost and none is doubled."""
     parser = SseParser()
     pieces = [STREAM[start : start + size] for start in range(0, len(STREAM), size)]
     assert [event for piece in pieces for event in parser.feed(piece)] == EVENTS
 
 
+@pytest.mark.requirement("INB-14")
 @pytest.mark.parametrize("end", range(len(STREAM)))
 def test_an_event_that_is_cut_off_does_not_count(end: int) -> None:
-    """INB-14: a disconnect at each byte gives a prefix of the events."""
+    """A disconnect at each byte gives a prefix of the events."""
     got = SseParser().feed(STREAM[:end])
     assert got == EVENTS[: len(got)]
     assert len(got) < len(EVENTS)
 
 
+@pytest.mark.requirement("INB-13")
 def test_an_event_that_is_too_long_is_handed_on_without_data() -> None:
-    """INB-13: bounded memory, and the next event is read as ever."""
+    """Memory is bounded, and the next event is read as ever."""
     parser = SseParser()
     piece = b"x" * (1 << 20)
     got = parser.feed(b"id: 1\nevent: command\ndata: ")

@@ -42,6 +42,7 @@ def protect(path: Path) -> None:
     path.chmod(0o400)
 
 
+@pytest.mark.requirement("IDN-01", "IDN-02", "IDN-03")
 @pytest.mark.parametrize(
     ("harm", "said"),
     [(lose, "there is no database"), (empty, "is damaged"), (protect, "is read-only")],
@@ -49,7 +50,7 @@ def protect(path: Path) -> None:
 def test_a_worker_without_its_database_stops_with_one_line(
     tmp_path: Path, harm: Callable[[Path], None], said: str
 ) -> None:
-    """IDN-01, IDN-02, IDN-03: before it registers, and without a new database."""
+    """It stops before it registers, and makes no new database."""
     path = tmp_path / "worker.db"
     harm(path)
     with pytest.raises(SystemExit) as end:
@@ -62,8 +63,9 @@ def test_a_worker_without_its_database_stops_with_one_line(
         assert not path.exists()
 
 
+@pytest.mark.requirement("SES-06", "INB-14", "INB-15")
 def test_a_stream_that_is_opened_again_names_the_last_delivery_it_saw() -> None:
-    """SES-06, INB-14, INB-15: also one that was broken off in the middle of an event."""
+    """It names the last whole delivery, also when it broke off in the middle of an event."""
     heads: list[bytes] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

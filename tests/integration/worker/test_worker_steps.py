@@ -48,10 +48,11 @@ def rows(root: Path) -> tuple[list[tuple[int, str]], list[tuple[str, int]]]:
         )
 
 
+@pytest.mark.requirement("ORC-09", "STO-17", "CP-E2")
 def test_snapshot_and_result_are_one_transaction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ORC-09, STO-17, CP-E2: after a crash in the middle both are missing, later both are there."""
+    """After a crash in the middle both are missing, later both are there."""
 
     def hook(label: str, context: dict[str, object]) -> None:
         if label == "snapshot.save.mid" and context["seq"] == 2:
@@ -67,8 +68,9 @@ def test_snapshot_and_result_are_one_transaction(
     assert rows(tmp_path) == ([(1, '["a"]')], [("a", 1)])
 
 
+@pytest.mark.requirement("STO-08", "ORC-09")
 def test_a_stale_snapshot_takes_its_result_along(tmp_path: Path) -> None:
-    """STO-08, ORC-09: nothing of it is written; a step that runs again replaces its result."""
+    """A stale snapshot writes nothing; a step that runs again replaces its result."""
 
     async def use(steps: SqliteSteps) -> None:
         with pytest.raises(NotFound):

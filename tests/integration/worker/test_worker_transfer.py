@@ -135,6 +135,7 @@ def lose(_data: bytes) -> bytes:
     return b""
 
 
+@pytest.mark.requirement("REC-04..REC-07")
 @pytest.mark.parametrize(
     ("damage", "kept"),
     [(leave, 2), (lengthen, 2), (cut, 1), (flip, 1), (lose, 0)],
@@ -142,7 +143,7 @@ def lose(_data: bytes) -> bytes:
 def test_it_goes_on_from_what_is_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[bytes], bytes], kept: int
 ) -> None:
-    """REC-04..REC-07, FIL-01, FIL-05: shorter, longer, wrong or lost; bytes sent are counted."""
+    """A partial file may be shorter, longer, wrong or lost; the bytes sent are counted."""
     source = Source()
     lines = crash(tmp_path, source, monkeypatch, "transfer.request.before", 3)
     path = tmp_path / TEMPORARY
@@ -155,10 +156,11 @@ def test_it_goes_on_from_what_is_verified(
     assert source.sent == len(OLD) - kept * PIECE_BYTES
 
 
+@pytest.mark.requirement("REC-06", "CP-G3")
 def test_bytes_that_no_record_names_are_fetched_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """REC-06, CP-G3: written, and the offset not saved."""
+    """Bytes that were written without a saved offset are fetched again."""
     source = Source()
     lines = crash(tmp_path, source, monkeypatch, "transfer.offset.before", 2)
     source.sent = 0
@@ -167,10 +169,11 @@ def test_bytes_that_no_record_names_are_fetched_again(
     assert source.sent == len(OLD) - PIECE_BYTES
 
 
+@pytest.mark.requirement("REC-08")
 def test_a_source_that_changed_is_fetched_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """REC-08: never two versions in one file."""
+    """A changed source never puts two versions into one file."""
     source = Source()
     lines = crash(tmp_path, source, monkeypatch, "transfer.request.before", 3)
     source.content = NEW
@@ -180,8 +183,9 @@ def test_a_source_that_changed_is_fetched_anew(
     assert published(tmp_path) == NEW
 
 
+@pytest.mark.requirement("CP-G5")
 def test_a_published_file_is_adopted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """FIL-02, CP-G5: by its checksum, and nothing is fetched."""
+    """A published file is known by its checksum, and nothing is fetched."""
     source = Source()
     lines = crash(tmp_path, source, monkeypatch, "directory.sync.after", 1)
     source.sent = 0
@@ -191,7 +195,7 @@ def test_a_published_file_is_adopted(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_temporary_file_of_another_attempt_is_not_taken(tmp_path: Path) -> None:
-    """FIL-06, FIL-07: nor overwritten."""
+    """Another attempt's temporary file is neither taken nor overwritten."""
     other = tmp_path / "artifacts/t1/f.attempt-0.tmp"
     other.parent.mkdir(parents=True)
     other.write_bytes(b"other")
@@ -200,10 +204,11 @@ def test_the_temporary_file_of_another_attempt_is_not_taken(tmp_path: Path) -> N
     assert (tmp_path / "artifacts/t1/f").read_bytes() == OLD
 
 
+@pytest.mark.requirement("REC-16")
 def test_evidence_that_makes_no_sense_counts_as_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """REC-16: then all is fetched."""
+    """When the evidence makes no sense, everything is fetched."""
     source = Source()
     lines = crash(tmp_path, source, monkeypatch, "transfer.request.before", 3)
     for evidence in ({}, {"etag": 1}, {"etag": "", "size": 1, "marks": [[1]], "sha256": ""}):
@@ -214,16 +219,18 @@ def test_evidence_that_makes_no_sense_counts_as_none(
         (tmp_path / "artifacts/t1/f").unlink()
 
 
+@pytest.mark.requirement("REC-07")
 def test_a_source_that_is_not_the_one_wanted_is_not_published(tmp_path: Path) -> None:
-    """REC-07, FIL-09: the attempt fails and nothing is left."""
+    """The attempt fails and nothing is left."""
     with pytest.raises(DomainError) as refusal:
         transfer(tmp_path, Source(), Lines(), sha256=hashlib.sha256(NEW).hexdigest())
     assert refusal.value.kind is Kind.CONFLICT
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
+@pytest.mark.requirement("REC-04")
 def test_an_empty_source_is_a_file(tmp_path: Path) -> None:
-    """REC-04: nothing is a content too."""
+    """An empty source gives an empty file."""
 
     class Empty(Source):
         async def request(self, method: str, path: str, **given: object) -> Reply:

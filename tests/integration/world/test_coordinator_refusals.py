@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 COMMANDS = (Command("c1", {"n": 1}), Command("c2", {"n": 2}))
 
 
+@pytest.mark.requirement("AMB-20", "SES-06")
 def test_a_refused_command_stays_open_and_is_listed(
     world: World, open_world: OpenWorld, world_dir: Path, facts_now: FactsNow
 ) -> None:
-    """AMB-20, SES-06: kept as a fact each time; what is acknowledged is listed no more."""
+    """Each refusal is kept as a fact; what is acknowledged is listed no more."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -51,10 +52,11 @@ def test_a_refused_command_stays_open_and_is_listed(
     assert len(live.deliveries) == 1
 
 
+@pytest.mark.requirement("SES-04")
 def test_what_is_not_known_or_has_no_reason_is_refused_in_turn(
     open_world: OpenWorld,
 ) -> None:
-    """SES-04: by kind, and without a fact."""
+    """It is refused by kind, and leaves no fact."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -72,7 +74,7 @@ def test_what_is_not_known_or_has_no_reason_is_refused_in_turn(
 
 
 def test_the_reply_to_a_refusal_can_be_lost(open_world: OpenWorld, facts_now: FactsNow) -> None:
-    """F-NET-POST: the fact is there, the connection is cut."""
+    """The fact is there, the connection is cut."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -87,8 +89,9 @@ def test_the_reply_to_a_refusal_can_be_lost(open_world: OpenWorld, facts_now: Fa
     assert len(facts_now().refusals) == 1
 
 
+@pytest.mark.requirement("IDN-02")
 def test_how_often_a_worker_has_registered_can_be_asked(open_world: OpenWorld) -> None:
-    """IDN-02: whether a worker is new is known outside of it."""
+    """Whether a worker is new is known outside of it."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 WORKLOAD = Workload((), fresh=Command("fresh"))
 
 
+@pytest.mark.requirement("PLN-30", "INV-3")
 def test_an_effect_happens_once_per_key_and_every_request_is_kept(tmp_path: Path) -> None:
-    """PLN-30, INV-3: a repetition is kept, after a new opening too; the ledger tells both."""
+    """A repeat, now or later, has no effect, and the ledger tells requests from effects."""
     with World.start() as world:
         for _ in range(2):
             endpoint = world.open(tmp_path / "w", (EffectsService,), WORKLOAD)
@@ -36,8 +37,9 @@ def test_an_effect_happens_once_per_key_and_every_request_is_kept(tmp_path: Path
     )
 
 
+@pytest.mark.requirement("DEL-07")
 def test_a_refusal_has_its_kind_and_a_silence_has_none(tmp_path: Path) -> None:
-    """DEL-07: what the worker tells apart: it did not happen, and nobody knows."""
+    """The worker can tell "it did not happen" from "nobody knows"."""
     with World.start() as world:
         endpoint = world.open(tmp_path / "w", (EffectsService,), WORKLOAD)
         with pytest.raises(DeliveryError) as refusal:

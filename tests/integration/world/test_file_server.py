@@ -32,10 +32,11 @@ OLD = b"0123456789"
 NEW = b"abcdefgh"
 
 
+@pytest.mark.requirement("REC-04")
 def test_the_whole_and_every_part_at_the_edges(
     open_services: OpenServices, world_dir: Path
 ) -> None:
-    """REC-04: a transfer can go on from any offset inside; what was sent is counted outside."""
+    """A transfer can go on from any offset inside; what was sent is counted outside."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -67,8 +68,9 @@ def test_the_whole_and_every_part_at_the_edges(
     assert EffectLedger(world_dir).effects() == ()
 
 
+@pytest.mark.requirement("REC-05")
 def test_a_part_after_the_end_is_refused(open_services: OpenServices, world_dir: Path) -> None:
-    """REC-05: an offset at the size or beyond is 416, with the size; in an empty file any is."""
+    """An offset at the size or beyond is 416, with the size; in an empty file every one is."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -88,8 +90,9 @@ def test_a_part_after_the_end_is_refused(open_services: OpenServices, world_dir:
     ]
 
 
+@pytest.mark.requirement("REC-08")
 def test_if_range_keeps_versions_apart(open_services: OpenServices, world_dir: Path) -> None:
-    """REC-08: with the version that is there a part, with any other one the whole new content."""
+    """The version that is there gives a part; any other one gives the whole new content."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -111,8 +114,9 @@ def test_if_range_keeps_versions_apart(open_services: OpenServices, world_dir: P
     assert [r.version for r in read_file_requests(world_dir)] == [1] + [2] * 7
 
 
+@pytest.mark.requirement("REC-08")
 def test_a_source_changes_after_so_many_requests(open_services: OpenServices) -> None:
-    """REC-08: each version serves as many requests, the last one all others."""
+    """Each version serves as many requests, the last one all others."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -124,8 +128,9 @@ def test_a_source_changes_after_so_many_requests(open_services: OpenServices) ->
     asyncio.run(run())
 
 
+@pytest.mark.requirement("REC-06")
 def test_a_connection_is_cut_at_the_byte(open_services: OpenServices, world_dir: Path) -> None:
-    """REC-06, F-NET-CUT: just so many bytes of the body arrive, none and many too."""
+    """Just so many bytes of the body arrive, be it none or many."""
     large = bytes(range(256)) * 8192
 
     async def run() -> None:
@@ -158,7 +163,7 @@ def test_a_connection_is_cut_at_the_byte(open_services: OpenServices, world_dir:
 def test_a_request_is_refused_or_its_reply_lost(
     open_services: OpenServices, world_dir: Path
 ) -> None:
-    """F-NET-GET: 503 before anything, or no reply at all; the next one is served."""
+    """It is 503 before anything, or no reply at all; the next request is served."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -184,7 +189,7 @@ def test_a_request_is_refused_or_its_reply_lost(
 def test_malformed_requests_are_refused_and_do_not_count(
     open_services: OpenServices, world_dir: Path
 ) -> None:
-    """F-INPUT: a clear error each, and no request in the log."""
+    """Each is refused with a clear error, and leaves no request in the log."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -218,7 +223,7 @@ def test_malformed_requests_are_refused_and_do_not_count(
 def test_a_client_that_does_not_read_holds_nothing_up(
     world: World, open_services: OpenServices, world_dir: Path, cut: tuple[int, ...]
 ) -> None:
-    """F-STOP: a worker that is stopped in a download, or dead, is no fault of the world."""
+    """A worker that is stopped in a download, or dead, is no fault of the world."""
     files = {"a": SourceFile((bytes(4_000_000),))}
     path = open_services(partial(FileServer, files, cut={"a": cut})).removeprefix("unix:")
     with socket.socket(socket.AF_UNIX) as stopped, socket.socket(socket.AF_UNIX) as dead:
@@ -233,10 +238,11 @@ def test_a_client_that_does_not_read_holds_nothing_up(
     assert len(read_file_requests(world_dir)) == 2
 
 
+@pytest.mark.requirement("REC-08")
 def test_the_count_goes_on_in_a_copy(
     world: World, open_services: OpenServices, world_dir: Path
 ) -> None:
-    """REC-08: versions and cuts are counted over the experiment, in a snapshot as in place."""
+    """Versions and cuts are counted over the experiment, in a snapshot as in place."""
     server = partial(
         FileServer,
         {"a": SourceFile((OLD, NEW), change_after=2)},
@@ -271,13 +277,13 @@ def test_the_count_goes_on_in_a_copy(
     ],
 )
 def test_a_server_that_contradicts_itself_is_a_usage_error(make: object, message: str) -> None:
-    """Rule 7: what cannot be is refused with what is wrong."""
+    """A server that cannot be is refused, and the message says what is wrong."""
     assert callable(make)
     with pytest.raises(UsageError, match=message):
         make()
 
 
 def test_without_a_server_there_is_no_log(world_dir: Path) -> None:
-    """Rule 2: an oracle that reads what is not there is told so."""
+    """An oracle that reads what is not there is told so."""
     with pytest.raises(HarnessError, match=r"files\.db"):
         read_file_requests(world_dir)

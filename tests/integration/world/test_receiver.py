@@ -37,8 +37,9 @@ async def _notify(
     return await worker.post("/notifications", {"channel": channel, "text": text}, headers)
 
 
+@pytest.mark.requirement("REC-12")
 def test_a_known_key_has_one_effect(open_services: OpenServices, world_dir: Path) -> None:
-    """REC-12: with keys honoured a repeat is accepted again, another body under the key is 409."""
+    """With keys a repeat is accepted again, and another body under the key is 409."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -66,10 +67,11 @@ def test_a_known_key_has_one_effect(open_services: OpenServices, world_dir: Path
     assert outcomes[:4] == ["accepted", "repeated", "conflicting", "conflicting"]
 
 
+@pytest.mark.requirement("REC-12", "UNK-03")
 def test_without_keys_each_request_is_an_effect(
     open_services: OpenServices, world_dir: Path
 ) -> None:
-    """REC-12, UNK-03: the key is in the ledger nevertheless, so the duplicate is seen."""
+    """The key is in the ledger nevertheless, so the duplicate is seen."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -85,8 +87,9 @@ def test_without_keys_each_request_is_an_effect(
     )
 
 
+@pytest.mark.requirement("REC-12", "HAR-05")
 def test_faults_before_and_after_it_acted(open_services: OpenServices, world_dir: Path) -> None:
-    """REC-12: refused, there is no effect; lost, there is one; counted for each channel."""
+    """Refused, there is no effect; lost, there is one. Faults are counted per channel."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -123,7 +126,7 @@ def test_faults_before_and_after_it_acted(open_services: OpenServices, world_dir
 
 
 def test_malformed_requests_leave_nothing(open_services: OpenServices, world_dir: Path) -> None:
-    """F-INPUT: refused with what is wrong; no effect and nothing in the log."""
+    """A malformed request is refused with what is wrong, without effect or log entry."""
     good: JsonObject = {"channel": "ops", "text": "hello"}
 
     async def run() -> None:
@@ -155,10 +158,11 @@ def test_malformed_requests_leave_nothing(open_services: OpenServices, world_dir
     assert EffectLedger(world_dir).effects() == ()
 
 
+@pytest.mark.requirement("REC-12")
 def test_keys_are_known_in_a_copy(
     world: World, open_services: OpenServices, world_dir: Path
 ) -> None:
-    """REC-12: keys, numbers and counts of faults outlive the opening, in a snapshot too."""
+    """Keys, numbers and counts of faults outlive the opening, in a snapshot too."""
     service = partial(HONOURS, faults=(Fault("refused", "notify", "ops", 2),))
 
     async def before() -> None:
@@ -186,6 +190,6 @@ def test_keys_are_known_in_a_copy(
 
 
 def test_without_a_receiver_there_is_no_log(world_dir: Path) -> None:
-    """Rule 2: an oracle that reads what is not there is told so."""
+    """An oracle that reads what is not there is told so."""
     with pytest.raises(HarnessError, match=r"notifications\.db"):
         read_notifications(world_dir)

@@ -46,12 +46,13 @@ async def _states(worker: WorkerSide, job_id: str, count: int) -> list[object]:
     return [(await worker.get(f"/render/jobs/{job_id}")).value["state"] for _ in range(count)]
 
 
+@pytest.mark.requirement("UNK-02", "UNK-03")
 @pytest.mark.parametrize("idempotent_create", [True, False])
 @pytest.mark.parametrize("lookup", [True, False])
 def test_the_service_says_what_it_supports(
     open_services: OpenServices, idempotent_create: bool, lookup: bool
 ) -> None:
-    """UNK-02, UNK-03: a worker can know the contract before it relies on it."""
+    """A worker can know the contract before it relies on it."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -68,8 +69,9 @@ def test_the_service_says_what_it_supports(
     asyncio.run(run())
 
 
+@pytest.mark.requirement("UNK-02")
 def test_a_known_request_id_creates_one_job(open_services: OpenServices, world_dir: Path) -> None:
-    """UNK-02: with idempotent creation, a repeat is the same job, another spec a conflict."""
+    """With idempotent creation, a repeat is the same job, another spec a conflict."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -96,10 +98,11 @@ def test_a_known_request_id_creates_one_job(open_services: OpenServices, world_d
     assert outcomes == ["created", "repeated", "conflicting", "created"]
 
 
+@pytest.mark.requirement("UNK-04")
 def test_without_idempotence_a_repeat_is_a_second_job(
     open_services: OpenServices, world_dir: Path
 ) -> None:
-    """UNK-04: the duplicate is in the ledger, and look-up shows both."""
+    """The duplicate is in the ledger, and look-up shows both."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -118,8 +121,9 @@ def test_without_idempotence_a_repeat_is_a_second_job(
     )
 
 
+@pytest.mark.requirement("REC-10")
 def test_jobs_run_and_end(open_services: OpenServices) -> None:
-    """REC-10: running for so many polls, then the result of the spec alone, or failed, for good."""
+    """A job runs for so many polls, then has the result of its spec, or failed, for good."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -145,8 +149,9 @@ def test_jobs_run_and_end(open_services: OpenServices) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("REC-10")
 def test_a_job_may_be_over_at_once(open_services: OpenServices) -> None:
-    """REC-10: no poll has to find it running; an id of the spec that is no text fails nothing."""
+    """No poll has to find it running, and an odd id in the spec fails nothing."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -160,8 +165,9 @@ def test_a_job_may_be_over_at_once(open_services: OpenServices) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("UNK-08")
 def test_a_new_job_is_visible_late(open_services: OpenServices) -> None:
-    """UNK-08: look-ups since its creation count, those before it and of other ids do not."""
+    """Only look-ups of its id since its creation count."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -191,6 +197,7 @@ class _Struck:
     ask: Callable[[WorkerSide], Coroutine[None, None, Reply]]
 
 
+@pytest.mark.requirement("UNK-01", "REC-11", "HAR-05")
 @pytest.mark.parametrize(
     "case",
     [
@@ -206,7 +213,7 @@ def test_faults_before_and_after_it_acted(
     world_dir: Path,
     case: _Struck,
 ) -> None:
-    """UNK-01, REC-11: refused, nothing is done; lost, it is done and nobody heard; then served."""
+    """Refused, nothing is done; lost, it is done and nobody heard; then it is served."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -242,7 +249,7 @@ def test_faults_before_and_after_it_acted(
 
 
 def test_a_conflict_can_be_lost_too(open_services: OpenServices, world_dir: Path) -> None:
-    """F-NET-POST: whatever the answer would have been, it does not arrive, and is in the log."""
+    """Whatever the answer would have been, it does not arrive, and is in the log."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -257,7 +264,7 @@ def test_a_conflict_can_be_lost_too(open_services: OpenServices, world_dir: Path
 
 
 def test_malformed_requests_leave_nothing(open_services: OpenServices, world_dir: Path) -> None:
-    """F-INPUT: the message names what is wrong; neither log nor ledger has it."""
+    """The message names what is wrong; neither log nor ledger has it."""
 
     async def run() -> None:
         async with WorkerSide(endpoint) as worker:
@@ -289,8 +296,9 @@ def test_malformed_requests_leave_nothing(open_services: OpenServices, world_dir
     assert EffectLedger(world_dir).effects() == ()
 
 
+@pytest.mark.requirement("UNK-08", "REC-09")
 def test_jobs_go_on_in_a_copy(world: World, open_services: OpenServices, world_dir: Path) -> None:
-    """UNK-08, REC-09: jobs, polls, look-ups and faults outlive the opening, in a snapshot too."""
+    """Jobs, polls, look-ups and faults outlive the opening, in a snapshot too."""
     service = partial(
         BEST, visible_after=2, faults=(Fault("refused", "create", "r1", 3),), polls_to_finish=2
     )
@@ -329,7 +337,7 @@ def test_jobs_go_on_in_a_copy(world: World, open_services: OpenServices, world_d
 def test_contradictions_are_usage_errors_of_the_opening(
     world: World, open_services: OpenServices, world_dir: Path
 ) -> None:
-    """Rule 7: an unknown request of a fault is told with the nearest known one."""
+    """A fault for an unknown request is refused with the nearest known one."""
     with pytest.raises(UsageError, match="did you mean 'lookup'"):
         open_services(partial(BEST, faults=(Fault("refused", "lokup", "r1"),)))
     with pytest.raises(UsageError, match="from 0"):

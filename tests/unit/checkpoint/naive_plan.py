@@ -1,6 +1,6 @@
 """A second planner, slow and plain, to compare the real one with.
 
-It is written from the requirements (section 9) alone: predecessor sets, repetition until nothing
+It is written from the requirements alone: predecessor sets, repetition until nothing
 changes, and a full table of who waits for whom through others. It shares no code with the real one
 but the declaration of a step.
 """
@@ -26,10 +26,10 @@ class NaivePlan(NamedTuple):
 
 
 def naive_plan(graph: Sequence[StepDef], snapshot: Snapshot | None) -> NaivePlan:
-    """Plan by the letter of section 9; the numbers are its items."""
-    kept, anomalies = _kept(graph)  # 1
+    """Plan by the letter of the requirements."""
+    kept, anomalies = _kept(graph)
     ids = [step.id for step in kept]
-    declared = {step.id: set(step.depends_on or ()) for step in kept}  # 2
+    declared = {step.id: set(step.depends_on or ()) for step in kept}
     implied = {
         step.id: set() if step.depends_on or step.isolated else set(ids[:place])
         for place, step in enumerate(kept)
@@ -37,20 +37,20 @@ def naive_plan(graph: Sequence[StepDef], snapshot: Snapshot | None) -> NaivePlan
     trusted: set[str] = set()
     if snapshot is not None:
         done = list(snapshot.done)
-        anomalies += [  # 4
+        anomalies += [
             ("done_not_in_graph", step_id)
             for place, step_id in enumerate(done)
             if step_id not in ids and step_id not in done[:place]
         ]
-        trusted = _trusted({s: declared[s] | implied[s] for s in ids if s in done})  # 5
-        anomalies += [  # 6
+        trusted = _trusted({s: declared[s] | implied[s] for s in ids if s in done})
+        anomalies += [
             ("done_out_of_order", step_id)
             for step_id in ids
             if step_id in done and step_id not in trusted
         ]
     skip = [step_id for step_id in ids if step_id in trusted]
     run = _ordered([step_id for step_id in ids if step_id not in trusted], declared, implied)
-    if snapshot is not None and snapshot.status in ENDED and run:  # 8
+    if snapshot is not None and snapshot.status in ENDED and run:
         return NaivePlan([], [], [*anomalies, ("complete_with_pending", "")])
     return NaivePlan(skip, run, anomalies)
 

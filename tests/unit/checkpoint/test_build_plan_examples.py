@@ -29,14 +29,16 @@ def outcome(plan: Plan) -> tuple[object, ...]:
     return plan.skip, plan.run, found, plan.blocked
 
 
+@pytest.mark.requirement("PLN-04")
 def test_every_example_is_there() -> None:
-    """PLN-04: the table holds BP-X01 to BP-X118, none twice and none left out."""
+    """The table holds all 118 examples, none twice and none left out."""
     assert [e.name for e in EXAMPLES] == [f"BP-X{n:02}" for n in range(1, 119)]
 
 
+@pytest.mark.requirement("PLN-02..PLN-25", "STP-03..STP-19", "ANO-01..ANO-12")
 @each_example
 def test_example(example: Example) -> None:
-    """PLN-02 to PLN-25, STP-03 to STP-19, ANO-01 to ANO-12: the plan is the one of the table."""
+    """The plan is the one of the table."""
     assert outcome(build_plan(example.graph, example.snapshot)) == (
         example.skip,
         example.run,
@@ -45,9 +47,10 @@ def test_example(example: Example) -> None:
     )
 
 
+@pytest.mark.requirement("PLN-04")
 @each_example
 def test_example_by_the_naive_planner(example: Example) -> None:
-    """PLN-04: the planner that the real one is compared with agrees with the table as well."""
+    """The planner that the real one is compared with agrees with the table as well."""
     plan = naive_plan(example.graph, example.snapshot)
     assert (tuple(plan.skip), tuple(plan.run), tuple(plan.anomalies)) == (
         example.skip,
@@ -56,9 +59,10 @@ def test_example_by_the_naive_planner(example: Example) -> None:
     )
 
 
+@pytest.mark.requirement("SNP-07", "SNP-08")
 @each_example
 def test_done_has_no_order_and_no_repetition(example: Example) -> None:
-    """SNP-07, SNP-08: no order of ``done`` and no repetition in it changes skip, run or blocked."""
+    """No order of ``done`` and no repetition in it changes skip, run or blocked."""
     if example.snapshot is None:
         return
     for order in itertools.permutations(dict.fromkeys(example.snapshot.done)):
@@ -71,9 +75,10 @@ def test_done_has_no_order_and_no_repetition(example: Example) -> None:
             )
 
 
+@pytest.mark.requirement("SNP-09", "SNP-10", "STP-02", "PLN-27")
 @each_example
 def test_only_done_and_status_count(example: Example) -> None:
-    """SNP-09, SNP-10, STP-02, PLN-27: label, fields, run id and seq change nothing in a plan."""
+    """Label, fields, run id and seq change nothing in a plan."""
     labelled = tuple(replace(step, label="same label") for step in example.graph)
     for seq in (0, 1, 99):
         snapshot = example.snapshot and replace(
@@ -82,27 +87,30 @@ def test_only_done_and_status_count(example: Example) -> None:
         assert build_plan(labelled, snapshot) == build_plan(example.graph, example.snapshot)
 
 
+@pytest.mark.requirement("STP-03", "STP-06")
 @each_example
 @pytest.mark.parametrize("nothing", [None, [], ()], ids=["None", "list", "tuple"])
 def test_every_nothing_is_undeclared(example: Example, nothing: list[str] | None) -> None:
-    """STP-03, STP-06: None, [] and () all mean undeclared, in every example."""
+    """None, [] and () all mean undeclared, in every example."""
     graph = [replace(s, depends_on=s.depends_on or nothing) for s in example.graph]
     assert build_plan(graph, example.snapshot) == build_plan(example.graph, example.snapshot)
 
 
+@pytest.mark.requirement("PLN-01")
 @each_example
 def test_inputs_stay_as_they_were(example: Example) -> None:
-    """PLN-01: planning twice gives equal plans and changes neither graph nor snapshot."""
+    """Planning twice gives equal plans and changes neither graph nor snapshot."""
     graph = list(example.graph)
     snapshot = example.snapshot and example.snapshot.clone()
     assert build_plan(graph, snapshot) == build_plan(graph, snapshot)
     assert (graph, snapshot) == (list(example.graph), example.snapshot)
 
 
+@pytest.mark.requirement("SNP-05", "SNP-06", "PLN-17", "PLN-18", "PLN-21", "ANO-05", "ANO-07")
 @pytest.mark.parametrize("status", [*Status, "paused", "Completed", "completed "])
 @pytest.mark.parametrize(("done", "unfinished"), [("{a,b}", False), ("{a}", True)])
 def test_a_terminal_run_is_never_reopened(status: str, done: str, *, unfinished: bool) -> None:
-    """SNP-05, SNP-06, PLN-17, PLN-18, PLN-21, ANO-05, ANO-07: blocked only if ended and pending."""
+    """A plan is blocked only if the run has ended with steps left."""
     snapshot = parse_snapshot(done)
     assert snapshot is not None
     plan = build_plan(parse_graph("a b"), replace(snapshot, status=status))
@@ -114,6 +122,7 @@ def test_a_terminal_run_is_never_reopened(status: str, done: str, *, unfinished:
         assert sorted((*plan.skip, *plan.run)) == ["a", "b"]
 
 
+@pytest.mark.requirement("PLN-18", "PLN-19", "PLN-20", "ANO-07")
 @pytest.mark.parametrize(
     ("kind", "graph", "snapshot"),
     [
@@ -125,15 +134,16 @@ def test_a_terminal_run_is_never_reopened(status: str, done: str, *, unfinished:
     ],
 )
 def test_each_kind_is_told_apart(kind: AnomalyKind, graph: str, snapshot: str) -> None:
-    """PLN-18, PLN-19, PLN-20, ANO-07: `has_anomaly` names one kind; only the last one blocks."""
+    """`has_anomaly` names one kind; only the last one blocks."""
     plan = build_plan(parse_graph(graph), parse_snapshot(snapshot))
     assert [other for other in AnomalyKind if plan.has_anomaly(other)] == [kind]
     assert plan.blocked == (kind is AnomalyKind.COMPLETE_WITH_PENDING)
     assert plan.blocked or plan.skip or plan.run
 
 
+@pytest.mark.requirement("ANO-01..ANO-06")
 def test_kinds_have_the_texts_of_the_seed() -> None:
-    """ANO-01 to ANO-06: an anomaly has kind, step and detail; the kinds are exactly these texts."""
+    """An anomaly has kind, step and detail; the kinds are exactly these texts."""
     assert [str(kind) for kind in AnomalyKind] == [
         "empty_step_id",
         "duplicate_step",
@@ -146,8 +156,9 @@ def test_kinds_have_the_texts_of_the_seed() -> None:
     assert anomaly.detail
 
 
+@pytest.mark.requirement("ANO-03", "ANO-09", "ANO-11", "ANO-13")
 def test_details_tell_where_and_why() -> None:
-    """ANO-03, ANO-09, ANO-11, ANO-13: every report names its place or its reason."""
+    """Every report names its place or its reason."""
     graph = parse_graph("∅ a a b<ghost c d<c")
     plan = build_plan(graph, parse_snapshot("{x,b,d,c} / failed"))
     again = "it runs again"
@@ -166,12 +177,13 @@ def test_details_tell_where_and_why() -> None:
     assert plan.anomalies[-1].detail.startswith("the run ended as 'failed' and 4 of 4 steps would")
 
 
+@pytest.mark.requirement("STP-20")
 @pytest.mark.parametrize(
     ("in_graph", "in_done"),
     [("A", "a"), ("a", "a "), ("é", "e\u0301"), ("ﬁ", "fi"), ("a", "\ufeffa")],
 )
 def test_ids_are_compared_exactly(in_graph: str, in_done: str) -> None:
-    """STP-20: case, spaces and Unicode form tell ids apart."""
+    """Case, spaces and Unicode form tell ids apart."""
     graph = [StepDef(in_graph), StepDef("next", depends_on=[in_done])]
     plan = build_plan(graph, Snapshot("run", 1, "running", [in_done, "next"]))
     assert (plan.skip, plan.run) == ((), (in_graph, "next"))

@@ -95,8 +95,9 @@ def assert_agrees(graph: Sequence[StepDef], snapshot: Snapshot | None) -> Plan:
     return plan
 
 
+@pytest.mark.requirement("PLN-04", "PLN-05", "PLN-14", "STP-11", "STP-16", "ANO-08")
 def test_agrees_with_the_naive_planner() -> None:
-    """PLN-04, PLN-05, PLN-14, STP-11, STP-16, ANO-08: equal to section 9 on 20,000 random graphs.
+    """The two planners agree on 20,000 random graphs.
 
     Each example holds many cases, since drawing costs more than planning. The counts prove that the
     graphs are of every sort.
@@ -135,8 +136,9 @@ def small_graphs() -> Iterator[tuple[StepDef, ...]]:
             )
 
 
+@pytest.mark.requirement("PLN-04", "PLN-06", "PLN-26", "STP-17")
 def test_agrees_on_every_small_graph() -> None:
-    """PLN-04, PLN-06, PLN-26, STP-17: all 39,000 cases of up to three steps, none left to chance.
+    """All 39,000 cases of up to three steps, none left to chance.
 
     On the way: one more finished step never makes skip smaller.
     """
@@ -153,12 +155,13 @@ def test_agrees_on_every_small_graph() -> None:
     assert checked == 1 + 5 * 2 + 9**2 * 2**2 + 17**3 * 2**3
 
 
+@pytest.mark.requirement("PLN-11", "PLN-15", "PLN-24", "ANO-12")
 @settings(thorough, max_examples=500)
 @given(graphs, done_sets)
 def test_plan_is_a_partition_closed_under_predecessors(
     graph: tuple[StepDef, ...], done: tuple[str, ...]
 ) -> None:
-    """PLN-11, PLN-15, PLN-24, ANO-12: skip and run share out the graph, and doubt means run.
+    """Skip and run share out the graph, and doubt means run.
 
     No step is skipped that is not done or whose predecessor is not skipped, and nothing is called
     out of order that is not done.
@@ -179,23 +182,25 @@ def test_plan_is_a_partition_closed_under_predecessors(
     assert disordered == (set(done) & set(order)) - set(plan.skip)
 
 
+@pytest.mark.requirement("PLN-26")
 @settings(thorough, max_examples=500)
 @given(graphs, done_sets, st.sampled_from([*NAMES, "ghost", ""]))
 def test_more_done_never_skips_less(
     graph: tuple[StepDef, ...], done: tuple[str, ...], more: str
 ) -> None:
-    """PLN-26: adding an id to ``done`` never makes skip smaller."""
+    """Adding an id to ``done`` never makes skip smaller."""
     before = build_plan(graph, snapshot_of(done))
     after = build_plan(graph, snapshot_of((*done, more)))
     assert set(before.skip) <= set(after.skip)
 
 
+@pytest.mark.requirement("PLN-12", "PLN-13")
 @settings(thorough, max_examples=500)
 @given(graphs, st.data())
 def test_a_consistent_graph_runs_in_graph_order(
     graph: tuple[StepDef, ...], data: st.DataObject
 ) -> None:
-    """PLN-12, PLN-13: where every named step stands before, run keeps the order of the graph."""
+    """Where every named step stands before, run keeps the order of the graph."""
     order: list[StepDef] = []
     for step in {step.id: step for step in graph if step.id}.values():
         earlier = [other.id for other in order]
@@ -206,12 +211,13 @@ def test_a_consistent_graph_runs_in_graph_order(
     assert list(plan.run) == [step.id for step in order if step.id in plan.run]
 
 
+@pytest.mark.requirement("PLN-28", "STP-10", "STP-11", "STP-16", "SNP-15")
 @settings(thorough, max_examples=500)
 @given(graphs, done_sets)
 def test_runs_converge_whatever_happens_on_the_way(
     graph: tuple[StepDef, ...], done: tuple[str, ...]
 ) -> None:
-    """PLN-28, STP-10, STP-11, STP-16, SNP-15: after every step a crash, and still it ends.
+    """With a crash after every step, the run still comes to its end.
 
     Each incarnation runs one step of its plan and commits it. A well-formed graph ends with nothing
     to run; otherwise exactly the steps that can never be trusted are left, and they are what the
@@ -234,9 +240,10 @@ def test_runs_converge_whatever_happens_on_the_way(
     assert {step_id for d in found for step_id in d.steps or (d.step,)} <= hopeless
 
 
+@pytest.mark.requirement("STP-17", "PLN-14")
 @pytest.mark.parametrize("lead", range(5))
 def test_several_cycles_with_positions_keep_their_order(lead: int) -> None:
-    """STP-17, PLN-14: cycles in a row, with bystanders between, stay in a row."""
+    """Cycles in a row, with bystanders between, stay in a row."""
     graph: list[StepDef] = [StepDef(f"i{n}", isolated=True) for n in range(lead)]
     for n in range(6):
         graph += [
@@ -250,6 +257,7 @@ def test_several_cycles_with_positions_keep_their_order(lead: int) -> None:
     assert [s for s in plan.run if s[0] == "c"] == [f"c{n}" for n in range(6)]
 
 
+@pytest.mark.requirement("STP-16", "STP-17", "AMB-9")
 @pytest.mark.parametrize(
     ("graph", "run"),
     [
@@ -265,5 +273,5 @@ def test_several_cycles_with_positions_keep_their_order(lead: int) -> None:
     ],
 )
 def test_order_around_cycles(graph: str, run: str) -> None:
-    """STP-16, STP-17, AMB-9: inside a cycle the break, outside of it the usual order."""
+    """Inside a cycle the order follows from where it is broken, outside it is the usual one."""
     assert list(assert_agrees(parse_graph(graph), None).run) == run.split()

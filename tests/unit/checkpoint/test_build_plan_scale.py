@@ -56,9 +56,10 @@ def ladder() -> list[StepDef]:
     ]
 
 
+@pytest.mark.requirement("PLN-31")
 @pytest.mark.parametrize("shape", [chain, named_chain, backward_chain, fan_out, fan_in, ladder])
 def test_large_graphs(shape: object) -> None:
-    """PLN-31: no recursion, and well under two seconds of work, with half of the steps done."""
+    """No recursion, and well under two seconds of work, with half of the steps done."""
     assert callable(shape)
     graph: list[StepDef] = shape()
     done = [step.id for step in graph[: len(graph) // 2]]
@@ -72,8 +73,9 @@ def test_large_graphs(shape: object) -> None:
     assert took_s < LIMIT_S
 
 
+@pytest.mark.requirement("PLN-31", "STP-16", "STP-17")
 def test_a_cycle_of_every_step() -> None:
-    """PLN-31, STP-16, STP-17: the worst defects, rings of every step, end as well."""
+    """The worst defects, rings of every step, end as well."""
     steps = [StepDef(f"s{n}") for n in range(20_000)]
     ring = [
         replace(step, depends_on=[steps[n - 1].id]) for n, step in enumerate(steps)
@@ -104,8 +106,9 @@ print(ascii(plans))
 """
 
 
+@pytest.mark.requirement("PLN-01")
 def test_other_processes_plan_the_same_without_the_world() -> None:
-    """PLN-01: equal plans whatever the hash seed, with files, sockets and processes shut off."""
+    """Plans are equal whatever the hash seed, with files, sockets and processes shut off."""
     here = Path(__file__).parent
     outputs = [
         subprocess.run(

@@ -15,8 +15,9 @@ CHAIN = parse_graph("a b c")
 FAN = parse_graph("a b<a c<a d<b,c")
 
 
+@pytest.mark.requirement("SNP-14", "SNP-15", "ORC-01", "ORC-06")
 def test_s1_a_crash_before_each_commit() -> None:
-    """BP-S1, SNP-14, SNP-15, ORC-01, ORC-06: one step is redone per crash, never more."""
+    """One step is redone per crash, never more."""
 
     async def sequence() -> None:
         world = World()
@@ -28,11 +29,12 @@ def test_s1_a_crash_before_each_commit() -> None:
     asyncio.run(sequence())
 
 
+@pytest.mark.requirement("ORC-11", "AMB-16")
 @pytest.mark.parametrize(
     ("launder", "skip", "run"), [(False, ("a", "b"), ("c",)), (True, ("a", "b", "c"), ())]
 )
 def test_s2_no_laundering(*, launder: bool, skip: tuple[str, ...], run: tuple[str, ...]) -> None:
-    """BP-S2, ORC-11, AMB-16: the next snapshot builds on skip; the wrong host (M-33) loses c."""
+    """The next snapshot builds on skip; the wrong host loses c."""
 
     async def sequence() -> None:
         world = World()
@@ -45,8 +47,9 @@ def test_s2_no_laundering(*, launder: bool, skip: tuple[str, ...], run: tuple[st
     asyncio.run(sequence())
 
 
+@pytest.mark.requirement("PLN-16", "ANO-03", "AMB-16")
 def test_s3_package_changed_and_changed_back() -> None:
-    """BP-S3, PLN-16, ANO-03, AMB-16: a done step that the graph forgot is not run twice."""
+    """A done step that the graph forgot is not run twice."""
 
     async def sequence() -> None:
         world = World()
@@ -63,8 +66,9 @@ def test_s3_package_changed_and_changed_back() -> None:
     asyncio.run(sequence())
 
 
+@pytest.mark.requirement("PLN-09", "GAT-27")
 def test_s4_fan_out_with_one_lane_landed() -> None:
-    """BP-S4, PLN-09, GAT-27: c landed while b was running; only b and d are left."""
+    """C landed while b was running; only b and d are left."""
 
     async def sequence() -> None:
         world = World()
@@ -75,8 +79,9 @@ def test_s4_fan_out_with_one_lane_landed() -> None:
     asyncio.run(sequence())
 
 
+@pytest.mark.requirement("ORC-07")
 def test_s5_all_done_and_not_closed() -> None:
-    """BP-S5, ORC-07: the last step landed and the end did not; the host closes without effects."""
+    """The last step landed and the end did not; the host closes without effects."""
 
     async def sequence() -> None:
         world = World()
@@ -89,8 +94,9 @@ def test_s5_all_done_and_not_closed() -> None:
     asyncio.run(sequence())
 
 
+@pytest.mark.requirement("PLN-17", "PLN-23", "PLN-29")
 def test_s6_the_graph_grows_after_the_end() -> None:
-    """BP-S6, PLN-17, PLN-23, PLN-29: blocked at every restart, with no effect and no commit."""
+    """The run is blocked at every restart, with no effect and no commit."""
 
     async def sequence() -> None:
         world = World()
@@ -106,8 +112,9 @@ def test_s6_the_graph_grows_after_the_end() -> None:
     asyncio.run(sequence())
 
 
+@pytest.mark.requirement("STP-10", "PLN-28")
 def test_s7_a_dangling_step_is_in_every_plan() -> None:
-    """BP-S7, STP-10, PLN-28: it runs once per plan and never counts as finished."""
+    """A dangling step runs once per plan and never counts as finished."""
 
     async def sequence() -> None:
         world = World()

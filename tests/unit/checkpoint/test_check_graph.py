@@ -10,12 +10,14 @@ from worker_under_test.checkpoint import DefectKind, StepDef, check_graph
 SOUND = ["(empty)", "a b c", "a! b! c!", "a b<a c<a d<b,c", "a<c b c!", "a! b<c c!", "a b<a,a c[]"]
 
 
+@pytest.mark.requirement("STP-14", "STP-15", "STP-21")
 @pytest.mark.parametrize("graph", SOUND)
 def test_a_sound_graph_has_no_defects(graph: str) -> None:
-    """STP-14, STP-15, STP-21: forward references to declared steps and repeated names are fine."""
+    """Forward references to declared steps and repeated names are fine."""
     assert check_graph(parse_graph(graph)) == ()
 
 
+@pytest.mark.requirement("STP-10", "STP-13", "STP-16", "STP-17", "STP-18", "STP-21")
 @pytest.mark.parametrize(
     ("graph", "defects"),
     [
@@ -46,14 +48,15 @@ def test_a_sound_graph_has_no_defects(graph: str) -> None:
     ],
 )
 def test_defects(graph: str, defects: list[str]) -> None:
-    """STP-10, STP-13, STP-16, STP-17, STP-18, STP-21: each defect is named with its steps."""
+    """Each defect is named with its steps."""
     found = check_graph(parse_graph(graph))
     assert [f"{d.kind} {'+'.join(d.steps) or d.step}" for d in found] == defects
     assert all(defect.detail for defect in found)
 
 
+@pytest.mark.requirement("STP-21")
 def test_a_long_cycle_is_told_shortly() -> None:
-    """STP-21: the text names a few steps; the list of all stands beside it."""
+    """The text names a few steps; the list of all stands beside it."""
     ring = [StepDef(f"s{n}", depends_on=[f"s{(n + 1) % 50}"]) for n in range(50)]
     (defect,) = check_graph(ring)
     assert defect.kind is DefectKind.CYCLE
@@ -61,8 +64,9 @@ def test_a_long_cycle_is_told_shortly() -> None:
     assert defect.detail == "'s0', 's1', 's2', 's3', 's4' and 45 more depend on each other"
 
 
+@pytest.mark.requirement("STP-10", "STP-17", "STP-21")
 def test_details_say_what_follows() -> None:
-    """STP-10, STP-17, STP-21: the text says what the defect does."""
+    """The text says what the defect does."""
     graph = parse_graph("∅ a a b<ghost c!<a d<e e")
     assert [defect.detail for defect in check_graph(graph)] == [
         "no id at position 0, counted from 0; it never runs",

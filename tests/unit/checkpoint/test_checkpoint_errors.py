@@ -24,23 +24,26 @@ SENTINELS: dict[type[Exception], str] = {
 ALL = [*SENTINELS, InvalidSnapshotError, DamagedRecordError, ConflictingSnapshotError]
 
 
+@pytest.mark.requirement("ERR-01", "ERR-02", "ERR-03")
 @pytest.mark.parametrize(("kind", "text"), SENTINELS.items())
 def test_texts_of_the_seed(kind: type[Exception], text: str) -> None:
-    """ERR-01, ERR-02, ERR-03: the text is the seed's, and a detail follows it."""
+    """The text is the one of the package, and a detail follows it."""
     assert str(kind()) == text
     assert str(kind("run 'r'")) == f"{text}: run 'r'"
 
 
+@pytest.mark.requirement("ERR-04")
 @pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("other", ALL)
 def test_none_is_another(kind: type[Exception], other: type[Exception]) -> None:
-    """ERR-04: no error is a subclass of another one."""
+    """No error is a subclass of another one."""
     assert issubclass(kind, other) == (kind is other)
 
 
+@pytest.mark.requirement("ERR-04")
 @pytest.mark.parametrize("kind", ALL)
 def test_identity_survives_wrapping(kind: type[Exception]) -> None:
-    """ERR-04: wrapped in another error, the cause is still exactly one of them."""
+    """Wrapped in another error, the cause is still exactly one of them."""
 
     def save() -> None:
         raise kind("run 'r'")
@@ -56,9 +59,10 @@ def test_identity_survives_wrapping(kind: type[Exception]) -> None:
     assert [one for one in ALL if isinstance(caught.value.__cause__, one)] == [kind]
 
 
+@pytest.mark.requirement("ERR-04")
 @pytest.mark.parametrize("kind", ALL)
 def test_errors_cross_process_borders(kind: type[Exception]) -> None:
-    """ERR-04: pickled or copied, an error keeps kind and text."""
+    """Pickled or copied, an error keeps kind and text."""
     error = kind("run 'r'")
     for same in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert (type(same), str(same)) == (kind, str(error))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 import worker_under_test.checkpoint as package
 from harness.points import well_formed
 
@@ -15,8 +17,9 @@ TREES = {
 }
 
 
+@pytest.mark.requirement("COM-27")
 def test_crash_points_are_declared_once() -> None:
-    """COM-27: the six points CP-E1 to CP-E5 and CP-F2, each once, literal, with run and number."""
+    """The six points of the package stand once each, as literals, with run and number."""
     found = []
     for name, tree in TREES.items():
         for node in ast.walk(tree):
@@ -40,8 +43,9 @@ def test_crash_points_are_declared_once() -> None:
     ]
 
 
+@pytest.mark.requirement("STO-01", "PLN-01")
 def test_the_package_knows_nothing_of_the_harness_but_points() -> None:
-    """STO-01, PLN-01: imports stay inside the package, and only a store knows its medium."""
+    """Imports stay inside the package, and only a store knows its medium."""
     media = {"aiosqlite", "sqlite3", "fcntl", "os"}
     for name, tree in TREES.items():
         modules = {

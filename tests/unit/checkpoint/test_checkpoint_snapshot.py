@@ -18,8 +18,9 @@ from worker_under_test.checkpoint import (
 )
 
 
+@pytest.mark.requirement("SNP-01")
 def test_fields() -> None:
-    """SNP-01: run, number, state, finished steps, open fields, and nothing else."""
+    """A snapshot has run, number, state, finished steps, open fields, and nothing else."""
     assert [field.name for field in dataclasses.fields(Snapshot)] == [
         "run_id",
         "seq",
@@ -31,19 +32,22 @@ def test_fields() -> None:
     assert (snapshot.done, snapshot.fields) == ((), {})
 
 
+@pytest.mark.requirement("SNP-04", "SNP-17")
 @pytest.mark.parametrize("seq", [0, 1, 2**63 - 1])
 def test_numbers_within_bounds(seq: int) -> None:
-    """SNP-04, SNP-17: 0 is the number of no snapshot; the highest is what SQLite can hold."""
+    """0 is the number of no snapshot; the highest is what SQLite can hold."""
     assert Snapshot("run", seq, "running").seq == seq <= MAX_SEQ
 
 
+@pytest.mark.requirement("SNP-17")
 @pytest.mark.parametrize("seq", [-1, 2**63, 2**64 - 1, 1.5, 1.0, True, "1", None])
 def test_numbers_out_of_bounds(seq: object) -> None:
-    """SNP-17: what is no number from 0 to 2^63-1 is refused, neither wrapped nor rounded."""
+    """What is not a number from 0 to 2^63-1 is refused, neither wrapped nor rounded."""
     with pytest.raises(InvalidSnapshotError, match="seq"):
         Snapshot("run", cast("int", seq), "running")
 
 
+@pytest.mark.requirement("SNP-01")
 @pytest.mark.parametrize(
     ("wrong", "what"),
     [
@@ -56,14 +60,15 @@ def test_numbers_out_of_bounds(seq: object) -> None:
     ],
 )
 def test_wrong_types(wrong: dict[str, object], what: str) -> None:
-    """SNP-01: a value of another type is refused where it is made, not where it is stored."""
+    """A value of another type is refused where it is made, not where it is stored."""
     values: dict[str, object] = {"run_id": "run", "seq": 1, "status": "running", **wrong}
     with pytest.raises(InvalidSnapshotError, match=what):
         Snapshot(**values)  # type: ignore[arg-type]
 
 
+@pytest.mark.requirement("SNP-11", "HAR-08")
 def test_a_clone_shares_nothing() -> None:
-    """SNP-11: changing a clone leaves the original alone, and the other way round."""
+    """Changing a clone leaves the original alone, and the other way round."""
     original = Snapshot("run", 1, "running", ["a"], {"key": "value"})
     clone = original.clone()
     assert clone == original
@@ -74,8 +79,9 @@ def test_a_clone_shares_nothing() -> None:
     assert clone.done == original.done == ("a",)
 
 
+@pytest.mark.requirement("SNP-11", "SNP-12")
 def test_a_snapshot_keeps_copies() -> None:
-    """SNP-11, SNP-12: what its maker does later with list and dict does not reach it."""
+    """What its maker does later with list and dict does not reach it."""
     done, fields = ["a"], {"key": "value"}
     snapshot = Snapshot("run", 1, "running", done, fields)
     done.append("b")
@@ -85,15 +91,17 @@ def test_a_snapshot_keeps_copies() -> None:
         snapshot.seq = 2  # type: ignore[misc]
 
 
+@pytest.mark.requirement("SNP-01")
 def test_copies_of_every_kind_are_equal() -> None:
-    """SNP-01: a snapshot can be pickled and copied."""
+    """A snapshot can be pickled and copied."""
     snapshot = Snapshot("run", 1, Status.RUNNING, ("a",), {"": "🜁"})
     for same in (pickle.loads(pickle.dumps(snapshot)), copy.deepcopy(snapshot), snapshot.clone()):
         assert same == snapshot
 
 
+@pytest.mark.requirement("SNP-05", "SNP-06")
 def test_states() -> None:
-    """SNP-05, SNP-06: the set is closed; completed, failed and cancelled are its terminal part."""
+    """The set is closed; completed, failed and cancelled are its terminal part."""
     assert {str(status) for status in Status} == {
         "",
         "running",
@@ -108,6 +116,7 @@ def test_states() -> None:
         assert snapshot.is_terminal == (status in {"completed", "failed", "cancelled"})
 
 
+@pytest.mark.requirement("SNP-07", "SNP-08", "COM-17")
 @pytest.mark.parametrize(
     ("other", "same"),
     [
@@ -121,5 +130,5 @@ def test_states() -> None:
     ],
 )
 def test_same_facts(other: Snapshot, *, same: bool) -> None:
-    """SNP-07, SNP-08, COM-17: two snapshots say the same whatever the order of ``done``."""
+    """Two snapshots say the same whatever the order of ``done``."""
     assert Snapshot("run", 5, "running", ["a", "b"], {"k": "v"}).same_facts(other) == same

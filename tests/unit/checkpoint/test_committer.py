@@ -1,4 +1,4 @@
-"""The committer: the rows of section 6, and every way in which a save can end."""
+"""The committer: the rows of its table, and every way in which a save can end."""
 
 from __future__ import annotations
 
@@ -86,12 +86,12 @@ ROWS = [
 ]  # fmt: skip
 
 
+@pytest.mark.requirement("COM-02", "COM-03", "COM-06..COM-11", "COM-14", "COM-15", "COM-19")
+@pytest.mark.requirement("GAT-09", "GAT-10", "GAT-16", "GAT-20")
+@pytest.mark.requirement("SNP-04", "STO-15", "STO-16", "STO-21")
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 def test_row(row: Row) -> None:
-    """COM-02, COM-03, COM-06 to COM-11, COM-14, COM-15, COM-19, GAT-09, GAT-10, GAT-16, GAT-20.
-
-    SNP-04, STO-15, STO-16, STO-21: calls, error, last and stored number of every row of section 6.
-    """
+    """Calls, error, last and stored number are those of the row."""
 
     async def scenario() -> None:
         memory = MemoryStore()
@@ -128,8 +128,9 @@ async def load_seq(store: MemoryStore) -> int:
         return 0
 
 
+@pytest.mark.requirement("COM-16", "COM-17", "STO-21")
 def test_own_ambiguous_commit_is_recognised() -> None:
-    """COM-16, COM-17, STO-21: after the retry's StaleSeq a load shows the caller's own snapshot."""
+    """After the retry's StaleSeq a load shows the caller's own snapshot."""
 
     async def scenario() -> None:
         store = SpyStore([])
@@ -146,8 +147,9 @@ def test_own_ambiguous_commit_is_recognised() -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("GAT-18", "GAT-29", "AMB-18")
 def test_older_one_refused_while_the_newer_one_fails() -> None:
-    """GAT-18, GAT-29, AMB-18: 6 in flight, 5 refused, 6 fails: nothing landed, and 5 can go on."""
+    """6 in flight, 5 refused, 6 fails: nothing landed, and 5 can go on."""
 
     async def scenario() -> None:
         calls: list[str] = []
@@ -187,6 +189,7 @@ class OddBaseError(BaseException):
     """An error outside the usual hierarchy."""
 
 
+@pytest.mark.requirement("COM-11", "COM-12", "COM-15", "GAT-10")
 @pytest.mark.parametrize(
     "failure",
     [
@@ -201,7 +204,7 @@ class OddBaseError(BaseException):
     ids=lambda failure: type(failure).__name__,
 )
 def test_every_way_out_takes_the_number_back(failure: BaseException) -> None:
-    """COM-11, COM-12, COM-15, GAT-10: whatever the store raises comes out, and 6 can be retried."""
+    """Whatever the store raises comes out, and 6 can be retried."""
     calls: list[str] = []
     store = SpyStore(calls)
     gate = SpyGate(calls)
@@ -234,8 +237,9 @@ class Parked:
         raise NotFound(run_id)
 
 
+@pytest.mark.requirement("COM-12", "COM-26")
 def test_cancellation_takes_the_number_back() -> None:
-    """COM-12, COM-26: a cancelled commit, and one that runs out of time, can be retried."""
+    """A cancelled commit, and one that runs out of time, can be retried."""
 
     async def scenario() -> None:
         store = Parked()
@@ -259,8 +263,9 @@ def test_cancellation_takes_the_number_back() -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("COM-12")
 def test_a_dropped_commit_takes_the_number_back() -> None:
-    """COM-12: a coroutine that is closed in the middle of its save leaves no number behind."""
+    """A coroutine that is closed in the middle of its save leaves no number behind."""
 
     class OneTurn(Parked):
         async def save_if_newer(self, snapshot: Snapshot) -> None:
@@ -275,8 +280,9 @@ def test_a_dropped_commit_takes_the_number_back() -> None:
     assert committer.last(RUN) == 0
 
 
+@pytest.mark.requirement("COM-13")
 def test_a_failing_release_does_not_hide_the_error() -> None:
-    """COM-13: the caller sees the store's error, with a note about the gate."""
+    """The caller sees the store's error, with a note about the gate."""
 
     class BrokenGate(SeqGate):
         def release(self, run_id: str, seq: int) -> bool:
@@ -289,10 +295,11 @@ def test_a_failing_release_does_not_hide_the_error() -> None:
     assert "gate is broken" in caught.value.__notes__[0]
 
 
+@pytest.mark.requirement("ERR-03", "COM-01", "COM-04", "COM-05")
 @pytest.mark.parametrize("with_gate", [True, False])
 @pytest.mark.parametrize("seq", [0, 4, 5, 6])
 def test_without_a_store_every_commit_fails(*, with_gate: bool, seq: int) -> None:
-    """ERR-03, COM-01, COM-04, COM-05: StoreMissing each time, and the gate is not asked."""
+    """Each commit raises StoreMissing, and the gate is not asked."""
     gate = SeqGate() if with_gate else None
     if gate is not None:
         gate.seed(RUN, 5)
@@ -306,14 +313,16 @@ def test_without_a_store_every_commit_fails(*, with_gate: bool, seq: int) -> Non
         assert gate.last(RUN) == 6
 
 
+@pytest.mark.requirement("COM-01")
 def test_a_committer_is_made_by_its_constructor() -> None:
-    """COM-01: without the constructor a committer is of no use."""
+    """Without the constructor a committer is of no use."""
     with pytest.raises(AttributeError):
         drive(Committer.__new__(Committer).commit(snapshot(1)))
 
 
+@pytest.mark.requirement("COM-29", "SNP-12")
 def test_commit_neither_changes_nor_keeps_the_snapshot() -> None:
-    """COM-29, SNP-12: changed after the commit, the caller's snapshot does not reach the store."""
+    """Changed after the commit, the caller's snapshot does not reach the store."""
 
     async def scenario() -> None:
         store = MemoryStore()
@@ -326,16 +335,18 @@ def test_commit_neither_changes_nor_keeps_the_snapshot() -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("SNP-06", "COM-12")
 def test_an_unknown_status_takes_the_failure_path() -> None:
-    """SNP-06, COM-12: the store refuses it, and the number is free again."""
+    """The store refuses it, and the number is free again."""
     committer = Committer(SeqGate(), MemoryStore())
     with pytest.raises(InvalidSnapshotError, match="paused"):
         drive(committer.commit(snapshot(1, status="paused")))
     assert committer.last(RUN) == 0
 
 
+@pytest.mark.requirement("GAT-26", "GAT-27", "COM-28", "STO-16")
 def test_a_late_save_needs_more_than_a_gate() -> None:
-    """GAT-26, GAT-27, COM-28, STO-16: accepted early and saved late, 5 replaces 6 in a plain store.
+    """Accepted early and saved late, a 5 replaces a 6 in a plain store.
 
     The gate only compares at the moment of acceptance; the store that compares refuses.
     """
@@ -364,8 +375,9 @@ def test_a_late_save_needs_more_than_a_gate() -> None:
     assert asyncio.run(late_five(plain=False)) == 6
 
 
+@pytest.mark.requirement("COM-19", "COM-20", "COM-23", "COM-25", "GAT-21")
 def test_seeding_after_a_restart() -> None:
-    """COM-19, COM-20, COM-23, COM-25, GAT-21: what is stored is known before the first commit."""
+    """What is stored is known before the first commit."""
 
     async def scenario() -> None:
         calls: list[str] = []
@@ -386,8 +398,9 @@ def test_seeding_after_a_restart() -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("COM-21", "ERR-01")
 def test_seeding_a_first_run() -> None:
-    """COM-21, ERR-01: no record is no error; the first commit then passes."""
+    """No record is no error; the first commit then passes."""
     committer = Committer(SeqGate(), MemoryStore())
     drive(committer.seed_from_store(RUN))
     assert committer.last(RUN) == 0
@@ -395,13 +408,14 @@ def test_seeding_a_first_run() -> None:
     assert committer.last(RUN) == 1
 
 
+@pytest.mark.requirement("COM-22", "ERR-05")
 @pytest.mark.parametrize(
     "failure",
     [OSError("disk"), TimeoutError("busy"), DamagedRecordError("flipped"), StaleSeq("odd")],
     ids=lambda failure: type(failure).__name__,
 )
 def test_seeding_fails_if_the_load_fails(failure: Exception) -> None:
-    """COM-22, ERR-05: any other error of the load comes out, and the gate is as it was."""
+    """Any other error of the load comes out, and the gate is as it was."""
     store = SpyStore([])
     store.fail_load = failure
     gate = SeqGate()
@@ -412,6 +426,7 @@ def test_seeding_fails_if_the_load_fails(failure: Exception) -> None:
     assert gate.last(RUN) == 3
 
 
+@pytest.mark.requirement("COM-24")
 @pytest.mark.parametrize(
     ("gate", "store", "fails"),
     [(None, MemoryStore(), False), (SeqGate(), None, True), (None, None, True)],
@@ -419,7 +434,7 @@ def test_seeding_fails_if_the_load_fails(failure: Exception) -> None:
 def test_seeding_with_a_part_missing(
     gate: SeqGate | None, store: MemoryStore | None, *, fails: bool
 ) -> None:
-    """COM-24: nothing to do without a gate; an error without a store."""
+    """Seeding does nothing without a gate and is an error without a store."""
     committer = Committer(gate, store)
     if fails:
         with pytest.raises(StoreMissing):

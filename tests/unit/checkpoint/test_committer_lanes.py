@@ -53,10 +53,11 @@ async def record(committer: Committer, store: StoreCAS, step_id: str) -> None:
     raise AssertionError(f"{step_id} never landed")
 
 
+@pytest.mark.requirement("COM-16", "COM-18", "GAT-11", "GAT-29", "SNP-03", "SNP-16", "AMB-18")
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("with_gate", [True, False])
 def test_no_completion_is_lost(*, seed: int, with_gate: bool) -> None:
-    """COM-16, COM-18, GAT-11, GAT-29, SNP-03, SNP-16, AMB-18: eight lanes, half of the saves fail.
+    """Eight lanes commit at once while half of the saves fail.
 
     Every lane's step is in the end in the one snapshot, which is the last of a rising sequence.
     """

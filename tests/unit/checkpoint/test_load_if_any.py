@@ -34,8 +34,9 @@ class Answers:
         return self._answer
 
 
+@pytest.mark.requirement("ERR-01", "ORC-03", "STO-04")
 def test_none_and_some() -> None:
-    """ERR-01, ORC-03, STO-04: only a store that says so makes a first run."""
+    """Only a store that says so makes a first run."""
 
     async def scenario() -> None:
         store = MemoryStore()
@@ -46,13 +47,14 @@ def test_none_and_some() -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("STO-05", "GAT-22")
 @pytest.mark.parametrize(
     "answer",
     [Snapshot("", 0, ""), Snapshot("run", 0, "running"), Snapshot("other", 5, "running")],
     ids=["zero", "zero seq", "another run"],
 )
 def test_a_wrong_answer_is_a_broken_store(answer: Snapshot) -> None:
-    """STO-05, GAT-22: a zero snapshot, or another run's, is no first run and seeds nothing."""
+    """A zero snapshot, or another run's, is no first run and seeds nothing."""
     gate = SeqGate()
     with pytest.raises(DamagedRecordError, match="asked for run 'run'"):
         asyncio.run(load_if_any(Answers(answer), "run"))
@@ -68,12 +70,13 @@ def wrapped_not_found() -> Exception:
     return error
 
 
+@pytest.mark.requirement("ERR-05", "ORC-03")
 @pytest.mark.parametrize(
     "failure",
     [OSError("disk"), TimeoutError("busy"), DamagedRecordError("flipped"), wrapped_not_found()],
 )
 def test_any_other_failure_comes_out(failure: Exception) -> None:
-    """ERR-05, ORC-03: it is never read as "never ran", not even with NotFound as its cause."""
+    """A failed load is never read as "never ran", not even with NotFound as its cause."""
     with pytest.raises(type(failure)) as caught:
         asyncio.run(load_if_any(Answers(failure), "run"))
     assert caught.value is failure

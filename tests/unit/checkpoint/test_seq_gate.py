@@ -49,9 +49,10 @@ def perform(gate: SeqGate, command: str) -> str:
     return f"{answer}/{last}" if answer else last
 
 
+@pytest.mark.requirement("GAT-02..GAT-07", "GAT-12..GAT-25")
 @pytest.mark.parametrize(("script", "stated"), ROWS, ids=[script for script, _ in ROWS])
 def test_trace(script: str, stated: str) -> None:
-    """GAT-02 to GAT-07, GAT-12 to GAT-25: the gate answers each script as the table says."""
+    """The gate answers each script as the table says."""
     gate = SeqGate()
     results = [perform(gate, command) for command in script.split("; ")]
     expected = stated.split(", ")
@@ -61,13 +62,15 @@ def test_trace(script: str, stated: str) -> None:
         assert result == wanted or result.partition("/")[0] == wanted
 
 
+@pytest.mark.requirement("GAT-28")
 def test_every_trace_is_there() -> None:
-    """GAT-28: the 15 rows of section 6 are all read, and 14 more."""
+    """The 15 rows of the first table are all read, and the 14 of the second."""
     assert len(ROWS) == 29
 
 
+@pytest.mark.requirement("GAT-01")
 def test_a_gate_is_made_by_its_constructor() -> None:
-    """GAT-01: without the constructor a gate is of no use, and two gates share nothing."""
+    """Without the constructor a gate is of no use, and two gates share nothing."""
     with pytest.raises(AttributeError):
         SeqGate.__new__(SeqGate).accept(snapshot(1))
     one, other = SeqGate(), SeqGate()
@@ -75,8 +78,9 @@ def test_a_gate_is_made_by_its_constructor() -> None:
     assert (one.last("run"), other.last("run")) == (5, 0)
 
 
+@pytest.mark.requirement("GAT-07", "GAT-08", "STO-20")
 def test_runs_do_not_mix() -> None:
-    """GAT-07, GAT-08, STO-20: each run has its own numbers."""
+    """Each run has its own numbers."""
     gate = SeqGate()
     assert accepts(gate, 9, "r1")
     assert accepts(gate, 1, "r2")
@@ -85,17 +89,19 @@ def test_runs_do_not_mix() -> None:
     assert [gate.last(run_id) for run_id in ("r1", "r2", "r3", "r4")] == [9, 0, 4, 0]
 
 
+@pytest.mark.requirement("GAT-21", "SNP-17")
 @pytest.mark.parametrize("seq", [2**63, 2**64 - 1, 1.5, True])
 def test_a_seed_is_a_number(seq: object) -> None:
-    """GAT-21, SNP-17: what is no number is refused as a seed and changes nothing."""
+    """What is not a number is refused as a seed and changes nothing."""
     gate = SeqGate()
     with pytest.raises(InvalidSnapshotError):
         gate.seed("run", cast("int", seq))
     assert gate.last("run") == 0
 
 
+@pytest.mark.requirement("GAT-21", "GAT-26")
 def test_a_new_gate_lets_the_old_write_pass_unless_seeded() -> None:
-    """GAT-21, GAT-26: the gate is memory only; after a restart it knows what it is told."""
+    """The gate is memory only; after a restart it knows what it is told."""
     restarted = SeqGate()
     assert accepts(restarted, 3)
     seeded = SeqGate()
@@ -105,16 +111,18 @@ def test_a_new_gate_lets_the_old_write_pass_unless_seeded() -> None:
     assert accepts(seeded, 6)
 
 
+@pytest.mark.requirement("ERR-02", "GAT-04")
 def test_a_refusal_says_what_was_offered() -> None:
-    """ERR-02, GAT-04: the error names run, offered and accepted number."""
+    """The error names run, offered and accepted number."""
     gate = SeqGate()
     gate.accept(snapshot(5))
     with pytest.raises(StaleSeq, match="run 'run': 4 offered, 5 accepted"):
         gate.accept(snapshot(4))
 
 
+@pytest.mark.requirement("GAT-17", "AMB-17")
 def test_memory_of_a_long_run_is_bounded() -> None:
-    """GAT-17, AMB-17: nested releases reach far back, then stop; the value never falls below."""
+    """Nested releases reach far back, then stop; the value never falls below."""
     gate = SeqGate()
     for seq in range(1, MAX_RELEASABLE + 11):
         gate.accept(snapshot(seq))
@@ -170,9 +178,10 @@ class SlowNumber(int):
     __hash__ = int.__hash__
 
 
+@pytest.mark.requirement("GAT-28", "HAR-07")
 @pytest.mark.parametrize("call", ["accept", "release"])
 def test_calls_exclude_each_other(call: str) -> None:
-    """GAT-28: while one call is half done, another one of the same number does not get in."""
+    """While one call is half done, another one of the same number does not get in."""
     gate, meeting = SeqGate(), Meeting()
     if call == "accept":
         slow = cast("Snapshot", SlowSnapshot(5, meeting))
@@ -201,8 +210,9 @@ def test_calls_exclude_each_other(call: str) -> None:
     assert outcomes == [True, False]
 
 
+@pytest.mark.requirement("GAT-28")
 def test_one_of_many_passes() -> None:
-    """GAT-28: of eight threads that offer the same number at once exactly one passes."""
+    """Of eight threads that offer the same number at once exactly one passes."""
     gate = SeqGate()
     threads, rounds = 8, 200
     barrier = threading.Barrier(threads)
@@ -220,8 +230,9 @@ def test_one_of_many_passes() -> None:
     assert gate.last("run") == rounds
 
 
+@pytest.mark.requirement("GAT-24", "GAT-28")
 def test_accepted_numbers_only_rise() -> None:
-    """GAT-24, GAT-28: whatever threads accept, take back and seed, last never falls below a seed.
+    """Whatever threads accept, take back and seed, last never falls below a seed.
 
     Each thread takes back half of what it accepted, so that releases race with accepts and seeds.
     """

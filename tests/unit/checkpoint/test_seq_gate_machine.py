@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -22,7 +23,7 @@ class GateModel:
         self.before: dict[int, int] = {}
 
     def accept(self, seq: int) -> bool:
-        """GAT-03: strictly greater passes."""
+        """A number that is strictly greater passes."""
         if seq <= self.last:
             return False
         self.before[seq] = self.last
@@ -30,14 +31,14 @@ class GateModel:
         return True
 
     def release(self, seq: int) -> bool:
-        """GAT-12, GAT-15, GAT-25: only the highest, to the value before, not below a seed."""
+        """Only the highest number is released, to the value before it, not below a seed."""
         if seq == 0 or seq != self.last or seq <= self.seeded:
             return False
         self.last = max(self.before.pop(seq), self.seeded)
         return True
 
     def seed(self, seq: int) -> None:
-        """GAT-22, GAT-24: raises, never lowers."""
+        """A seed raises the number and never lowers it."""
         self.seeded = max(self.seeded, seq)
         self.last = max(self.last, seq)
 
@@ -84,8 +85,9 @@ class GateMachine(RuleBasedStateMachine):
             assert self.gate.last(run_id) == model.last
 
 
+@pytest.mark.requirement("GAT-02..GAT-08", "GAT-12..GAT-25", "GAT-28")
 class TestGateMachine(GateMachine.TestCase):  # type: ignore[misc, valid-type]
-    """GAT-02 to GAT-08, GAT-12 to GAT-25, GAT-28: the gate follows its model in every history."""
+    """The gate follows its model in every history."""
 
     settings = settings(
         max_examples=200, stateful_step_count=30, deadline=None, derandomize=True, database=None

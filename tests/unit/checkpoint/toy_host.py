@@ -49,8 +49,8 @@ async def live(
         world: What outlives it.
         graph: Its graph.
         commits: It dies after a step, before it could commit more often than this; None: it lives.
-        launder: It is the wrong host that builds on the loaded ``done`` (M-33).
-        close: It commits a terminal status at the end (ORC-07).
+        launder: It is the wrong host that builds on the loaded ``done``.
+        close: It commits a terminal status at the end.
     """
     committer = Committer(SeqGate(), world.store)
     await committer.seed_from_store(RUN)

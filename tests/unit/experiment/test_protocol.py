@@ -170,7 +170,7 @@ def verdict(rig: ToldRig, text: str = str(STRUCK)) -> tuple[Verdict, str]:
 
 
 def test_a_proved_strike_that_breaks_nothing_holds(rig: ToldRig) -> None:
-    """Rule 1: the label and the hit are right, and the wait status says SIGKILL."""
+    """The label and the hit are right, and the wait status says SIGKILL."""
     result = conducted(rig)
     assert (result.verdict, result.fired) == (Verdict.HELD, (Fired(AT, 1),))
     assert (result.seed, result.schedule) == (7, STRUCK)
@@ -178,7 +178,7 @@ def test_a_proved_strike_that_breaks_nothing_holds(rig: ToldRig) -> None:
 
 @pytest.mark.parametrize("death", [CLEAN, Death(0, 1), Death(15, -1), Death(11, -1)])
 def test_a_strike_without_the_right_death_is_none(rig: ToldRig, death: Death) -> None:
-    """Rule 1: whatever the oracles would say, only SIGKILL proves a kill."""
+    """Whatever the oracles say, only SIGKILL proves a kill."""
     rig.death = death
     found, note = verdict(rig)
     assert found is Verdict.WRONG_DEATH
@@ -194,7 +194,7 @@ def test_a_strike_without_the_right_death_is_none(rig: ToldRig, death: Death) ->
     ],
 )
 def test_a_stop_at_another_moment_is_no_strike(rig: ToldRig, wrong: Hit) -> None:
-    """Rule 1: right label, right hit, or it is a wrong death; nothing is killed there."""
+    """A stop at another label or hit is a wrong death, and nothing is killed there."""
     rig.halts = [Halt(wrong, None, quiet=False)]
     found, note = verdict(rig)
     assert found is Verdict.WRONG_DEATH
@@ -204,7 +204,7 @@ def test_a_stop_at_another_moment_is_no_strike(rig: ToldRig, wrong: Hit) -> None
 
 @pytest.mark.parametrize("halt", [QUIET, IDLE])
 def test_a_moment_that_was_not_reached_did_not_fire(rig: ToldRig, halt: Halt) -> None:
-    """Rule 1, trap 1: quiet before the moment, by its point or by its end."""
+    """A worker that is quiet before the moment, by its point or its end, was not struck."""
     rig.halts = [halt]
     assert verdict(rig) == (
         Verdict.NOT_FIRED,
@@ -213,7 +213,7 @@ def test_a_moment_that_was_not_reached_did_not_fire(rig: ToldRig, halt: Halt) ->
 
 
 def test_a_second_strike_of_a_dead_incarnation_did_not_fire(rig: ToldRig) -> None:
-    """Rule 1: of two strikes in one life the first leaves nothing for the second."""
+    """Of two strikes of one incarnation the first leaves nothing for the second."""
     rig.halts = [THERE, THERE]
     found, note = verdict(rig, "order.charge.after=kill, order.finish.after=kill")
     assert (found, note) == (
@@ -223,7 +223,7 @@ def test_a_second_strike_of_a_dead_incarnation_did_not_fire(rig: ToldRig) -> Non
 
 
 def test_a_worker_that_dies_on_its_way_is_a_wrong_death_with_its_output(rig: ToldRig) -> None:
-    """Rule 1: a death of something else is not a strike, and the reader sees what it printed."""
+    """A death of something else is not a strike, and the reader sees what it printed."""
     rig.halts = [Halt(None, Death(0, 1), quiet=False)]
     found, note = verdict(rig)
     assert found is Verdict.WRONG_DEATH
@@ -232,7 +232,7 @@ def test_a_worker_that_dies_on_its_way_is_a_wrong_death_with_its_output(rig: Tol
 
 @pytest.mark.parametrize("schedule", ["", str(STRUCK)])
 def test_a_recovery_that_dies_is_a_wrong_death(rig: ToldRig, schedule: str) -> None:
-    """Rule 5: also in the control leg, which is then no control."""
+    """A recovery that dies is a wrong death, also in the control leg."""
     rig.quiet = Halt(None, Death(0, 1), quiet=False)
     found, note = verdict(rig, schedule)
     assert found is Verdict.WRONG_DEATH
@@ -240,7 +240,7 @@ def test_a_recovery_that_dies_is_a_wrong_death(rig: ToldRig, schedule: str) -> N
 
 
 def test_a_worker_that_stands_at_its_quiet_point_is_ended(rig: ToldRig) -> None:
-    """Design, quiet: one that goes on for ever is judged when it is dead."""
+    """A worker that goes on for ever is judged when it is dead."""
     rig.quiet = IDLE
     assert verdict(rig, str(CONTROL)) == (Verdict.HELD, "")
     assert rig.alive == ()
@@ -255,7 +255,7 @@ def test_a_worker_that_stands_at_its_quiet_point_is_ended(rig: ToldRig) -> None:
     ],
 )
 def test_every_other_end_has_its_verdict(rig: ToldRig, error: Exception, expected: Verdict) -> None:
-    """Rule 8, rule 11: none of them is a pass, and the note says what it was."""
+    """No other end is a pass, and the note says what it was."""
     rig.error = error
     assert verdict(rig) == (expected, str(error))
 
@@ -285,7 +285,7 @@ class Doubtful:
 def test_a_doubt_is_no_pass_and_broken_is_stronger(
     rig: ToldRig, oracle: Doubtful, note: str
 ) -> None:
-    """Design, oracle: *unknown* is not *holds*; an oracle that fails says nothing of the worker."""
+    """*unknown* is not *holds*; an oracle that fails says nothing of the worker."""
     rig.oracles = (NamedOracle("first"), oracle)
     assert verdict(rig) == (Verdict.UNKNOWN, note)
     rig.oracles = (oracle, NamedOracle("first", ("it happened",)))

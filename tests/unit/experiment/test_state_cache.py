@@ -52,7 +52,7 @@ def whose(image: Image) -> str:
 
 
 def test_what_is_kept_is_found_by_all_of_its_key(tmp_path: Path) -> None:
-    """Rule 6: scenario, seed, number of the incarnation and durable content decide together."""
+    """Scenario, seed, number of the incarnation and durable content decide together."""
     kept: BoundedCache[StateKey, str] = BoundedCache(tmp_path / "kept")
     assert kept.keep(STATE, str) == str(tmp_path / "kept" / "1")
     assert kept.find(STATE) == str(tmp_path / "kept" / "1")
@@ -66,7 +66,7 @@ def test_what_is_kept_is_found_by_all_of_its_key(tmp_path: Path) -> None:
 
 
 def test_the_least_used_is_forgotten(tmp_path: Path) -> None:
-    """Rule 11: what is kept is bounded, on disk too; what was asked for stays longer."""
+    """What is kept is bounded, on disk too; what was asked for stays longer."""
     kept: BoundedCache[int, str] = BoundedCache(tmp_path / "kept", MOST)
     for n in range(MOST):
         kept.keep(n, str)

@@ -117,7 +117,7 @@ def test_a_worker_that_cannot_be_warmed_is_told(tmp_path: Path) -> None:
 def test_an_interrupt_waits_until_the_lanes_have_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rule 8: Ctrl-C is for the command; a lane that has not begun shows no error of its own."""
+    """Ctrl-C is for the command; a lane that has not begun shows no error of its own."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     begun = []
 

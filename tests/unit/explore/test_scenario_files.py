@@ -126,7 +126,7 @@ def test_a_module_in_a_package_has_its_whole_name(module: Module, tmp_path: Path
 
 
 def test_two_scenarios_of_one_name_are_refused(module: Module, tmp_path: Path) -> None:
-    """Rule 7: a name means one scenario; the message says where the other one is."""
+    """A name means one scenario; the message says where the other one is."""
     module("ONE = made('same')", stem="a_first")
     second = module("ONE = made('same')", stem="b_second")
     with pytest.raises(UsageError, match=f"two scenarios are named 'same'; one is in {second}"):
@@ -148,7 +148,7 @@ def test_one_scenario_under_two_names_is_one(module: Module) -> None:
     ],
 )
 def test_a_module_that_cannot_be_imported(module: Module, text: str, reason: str) -> None:
-    """Rule 8: the caller's mistake is a usage error that says which file and why."""
+    """The caller's mistake is a usage error that says which file and why."""
     file = module(text)
     with pytest.raises(UsageError, match=f"^{file} cannot be imported: {reason}") as caught:
         load(file)
@@ -157,7 +157,7 @@ def test_a_module_that_cannot_be_imported(module: Module, text: str, reason: str
 
 @pytest.mark.parametrize("name", ["missing", "missing.py", "notes.txt"])
 def test_a_path_that_has_no_scenarios(tmp_path: Path, name: str) -> None:
-    """Rule 7: neither a folder nor a Python file."""
+    """A path must be a folder or a Python file."""
     (tmp_path / "notes.txt").write_text("")
     with pytest.raises(UsageError, match="give a folder or a Python file with --scenarios"):
         load(tmp_path / name)
@@ -204,7 +204,7 @@ def test_named_scenarios_are_selected_in_the_order_given() -> None:
 
 
 def test_an_unknown_scenario_gives_the_nearest() -> None:
-    """Rule 7: an unknown scenario is an error with the nearest known name."""
+    """An unknown scenario is an error with the nearest known name."""
     message = "unknown scenario 'referense'; did you mean 'reference'"
     with pytest.raises(UnknownNameError, match=message):
         select(known("reference", "orders"), ["orders", "referense"])
@@ -232,6 +232,6 @@ def test_judged_by_leaves_out_what_another_oracle_must_catch() -> None:
 
 
 def test_an_unknown_oracle_gives_the_nearest() -> None:
-    """Rule 7: an oracle that no scenario has is an error."""
+    """An oracle that no scenario has is an error."""
     with pytest.raises(UnknownNameError, match="unknown oracle 'fist'; did you mean 'first'"):
         judged_by([scenario()], ["fist"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from harness.model.result import ExperimentResult, IncarnationTrace, Verdict
 from harness.model.schedule import CONTROL
 from harness.model.trace import Hit
@@ -32,8 +34,9 @@ def ran(name: str, together: str, *reached: str, whole: bool = True) -> Scenario
     return ScenarioRun(scenario, CATALOGUE, (control,), whole=whole)
 
 
+@pytest.mark.requirement("HAR-01")
 def test_a_point_that_another_of_the_group_reached_is_not_missed() -> None:
-    """HAR-01: what nobody of the group reached still is, and a scenario alone answers for all."""
+    """What nobody of the group reached still is, and a scenario alone answers for all."""
     one, two, alone = judge_together(
         (
             ran("one", "group", LABELS[0]),
@@ -46,8 +49,9 @@ def test_a_point_that_another_of_the_group_reached_is_not_missed() -> None:
     assert alone.unreached == LABELS[:2]
 
 
+@pytest.mark.requirement("HAR-01")
 def test_a_group_that_is_not_complete_is_not_judged_by_what_it_missed() -> None:
-    """HAR-01: one scenario of a group, run alone, says nothing about the points of the others."""
+    """One scenario of a group, run alone, says nothing about the points of the others."""
     (one,) = judge_together(
         (ran("one", "group", LABELS[0]),), groups={"group": frozenset({"one", "two"})}
     )

@@ -90,7 +90,7 @@ def _without_one(tried: Schedule) -> list[Schedule]:
 def test_what_is_found_breaks_the_same_promise_and_is_minimal(
     data: st.DataObject, incarnations: Lives
 ) -> None:
-    """Issue 6: the minimal schedule is believed because everything shorter was tried."""
+    """The minimal schedule is believed because everything shorter was tried."""
     runner = data.draw(runners(incarnations))
     failure = runner.outcome(schedule(incarnations))
     (found,) = runner.shrink(incarnations)
@@ -110,7 +110,7 @@ def test_what_is_found_breaks_the_same_promise_and_is_minimal(
 @PROPERTY
 @given(st.data(), LIVES)
 def test_what_was_tried_is_told_as_it_was(data: st.DataObject, incarnations: Lives) -> None:
-    """Issue 6: how it was shrunk; each step that was taken is shorter than the one before."""
+    """Each step that was taken is shorter than the one before, and each try is told."""
     runner = data.draw(runners(incarnations))
     (found,) = runner.shrink(incarnations)
     for step in found.tried:
@@ -128,7 +128,7 @@ def test_what_was_tried_is_told_as_it_was(data: st.DataObject, incarnations: Liv
 @PROPERTY
 @given(st.lists(LIVES, min_size=1, max_size=8, unique=True), st.integers(0, RUNS))
 def test_run_has_one_budget_for_all_its_failures(many: list[Lives], left: int) -> None:
-    """Rule 11: shrinking is bounded for a run, and says where it stopped."""
+    """Shrinking is bounded for a run, and says where it stopped."""
     runner = Runner(lambda tried: ("first",) if len(tried) > 1 else ())
     found = runner.shrink(*many, left=left)
     assert len(runner.ran) <= left

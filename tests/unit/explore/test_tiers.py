@@ -69,8 +69,9 @@ def test_smoke_strikes_the_first_hit_of_each_label() -> None:
     ]
 
 
+@pytest.mark.requirement("HAR-03")
 def test_smoke_follows_recoveries_of_recoveries() -> None:
-    """HAR-03: a label that only the recovery from a crashed recovery reaches is struck there."""
+    """A label that only the recovery from a crashed recovery reaches is struck there."""
 
     def answer(schedule: Schedule) -> ExperimentResult:
         deeper = [hits(f"r{n}.b.before") for n in range(4)]
@@ -105,7 +106,7 @@ def test_only_wanted_labels_are_struck(tier: str) -> None:
 @pytest.mark.parametrize("tier", TIERS)
 @pytest.mark.parametrize("verdict", [v for v in Verdict if v is not Verdict.HELD])
 def test_a_control_leg_that_did_not_hold_ends_everything(tier: str, verdict: Verdict) -> None:
-    """Rule 5: without a control leg that held, no experiment could say anything."""
+    """Without a control leg that held, no experiment could say anything."""
     rounds = drive(TIERS[tier](every, 0), lambda s: result(s, [WORK, RECOVERY], verdict=verdict))
     assert rounds == [[""]]
 
@@ -124,7 +125,7 @@ def test_full_strikes_every_hit_and_every_moment_of_each_recovery() -> None:
 
 
 def test_full_explores_one_recovery_for_equal_images() -> None:
-    """Design, *crash image*: images whose durable content is equal are checked once."""
+    """Images whose durable content is equal are checked once."""
 
     def answer(schedule: Schedule) -> ExperimentResult:
         image = "same" if schedule.moments[:1] != (Moment("a.b.before", 2),) else "other"
@@ -150,8 +151,9 @@ def test_full_looks_for_a_recovery_where_there_was_one() -> None:
     assert [text.split(" / ")[0] for text in doubles] == ["a.b.after#1=kill"] * 2
 
 
+@pytest.mark.requirement("HAR-03")
 def test_full_strikes_labels_that_only_a_second_recovery_reaches() -> None:
-    """HAR-03: what the recovery after a crashed recovery reaches for the first time is struck."""
+    """What the recovery after a crashed recovery reaches for the first time is struck."""
 
     def answer(schedule: Schedule) -> ExperimentResult:
         incarnations = [WORK, RECOVERY, hits("late.b.before", "a.b.before")]
@@ -164,7 +166,7 @@ def test_full_strikes_labels_that_only_a_second_recovery_reaches() -> None:
 
 
 def test_full_scopes_a_moment_by_its_first_context() -> None:
-    """Rule 6: scoped, the moment stays the same however concurrent work interleaves."""
+    """A scoped moment stays the same, however concurrent work interleaves."""
     work = [hit("a.b.before", 5, nth_in_context=2, command="c2", part="1")]
     rounds = drive(full(every, 0), worker(work, ()))
     assert rounds[1] == ["a.b.before[command=c2]#2=kill"]
@@ -183,7 +185,7 @@ def test_deep_begins_with_full() -> None:
 
 
 def test_deep_draws_from_the_seed_alone() -> None:
-    """Rule 6: one seed, one draw; another seed, another draw; nothing twice."""
+    """One seed gives one draw, another seed another one, and nothing is drawn twice."""
     many = worker(hits(*["a.b.before"] * 30), hits(*["r.b.before"] * 10))
     first, again, other = (drive(deep(every, seed), many) for seed in (1, 1, 2))
     assert first == again
@@ -192,7 +194,7 @@ def test_deep_draws_from_the_seed_alone() -> None:
 
 
 def test_deep_is_bounded() -> None:
-    """Rule 11: however much there is to draw from, the draw has its budget."""
+    """However much there is to draw from, the draw has its budget."""
     many = worker(hits(*["a.b.before"] * 30), hits(*["r.b.before"] * 10))
     drawn = drive(deep(every, 1), many)[3:]
     assert [len(schedules) for schedules in drawn] == [RANDOM_SCHEDULES // 2] * 2
@@ -240,7 +242,7 @@ def test_the_moment_of_a_hit() -> None:
 def test_the_recovery_is_the_life_after_the_last_proved_strike(
     schedule: Schedule, incarnations: Sequence[Sequence[Hit]], fired: int, expected: Sequence[Hit]
 ) -> None:
-    """Rule 1: without proof of every strike there is no recovery to look at."""
+    """Without proof of every strike there is no recovery to look at."""
     assert recovery_hits(result(schedule, incarnations, fired=fired)) == tuple(expected)
 
 
@@ -253,7 +255,7 @@ def test_the_recovery_is_the_life_after_the_last_proved_strike(
     ],
 )
 def test_every_tier_says_what_it_left_out(tier: Callable[..., Rounds], said: str) -> None:
-    """Rule 11: a bound that was reached is said in the result."""
+    """A bound that was reached is said in the result."""
     answer = worker()
     rounds = tier(every, 0)
     schedules = next(rounds)

@@ -62,7 +62,7 @@ def digest_of(path: Path, files: dict[str, bytes]) -> str:
 
 
 def test_equal_files_give_an_equal_digest(tmp_path: Path) -> None:
-    """Rule 6: the digest does not depend on where the image is or in which order it was written."""
+    """The digest does not depend on where the image is or in which order it was written."""
     files = {"worker/a": b"1", "worker/sub/b": b"2", "world/c": b"3"}
     turned = dict(reversed(files.items()))
     assert digest_of(tmp_path / "one", files) == digest_of(tmp_path / "two", turned)
@@ -80,7 +80,7 @@ def test_equal_files_give_an_equal_digest(tmp_path: Path) -> None:
     ],
 )
 def test_any_difference_gives_another_digest(tmp_path: Path, other: dict[str, bytes]) -> None:
-    """Design, *crash image*: only images with equal content are checked once."""
+    """Only images with equal content are checked once."""
     one = digest_of(tmp_path / "one", {"worker/a": b"1"})
     assert digest_of(tmp_path / "two", other) != one
 
@@ -162,7 +162,7 @@ def test_an_interrupted_transaction_does_not_count(tmp_path: Path) -> None:
 
 
 def test_an_image_is_not_changed_by_its_digest(tmp_path: Path) -> None:
-    """Design, *crash image*: it never changes; SQLite does not write beside it."""
+    """An image never changes, and SQLite does not write beside it."""
     image = image_of_open_database(tmp_path, ROWS)
     before = {path: path.read_bytes() for path in image.path.rglob("*") if path.is_file()}
     first = image_digest(image)

@@ -20,7 +20,7 @@ def let_go(directory: Path) -> None:
 
 
 def test_a_directory_is_swept_when_its_owner_is_gone(tmp_path: Path) -> None:
-    """Rule 9: what a killed run left is deleted by the next; what is in use is not."""
+    """What a killed run left is deleted by the next; what is in use is not."""
     left, used = take_scratch(tmp_path), take_scratch(tmp_path)
     (left / "workspace" / "worker").mkdir(parents=True)
     (left / "workspace" / "worker" / "file").write_text("x")
@@ -34,7 +34,7 @@ def test_a_directory_is_swept_when_its_owner_is_gone(tmp_path: Path) -> None:
 
 
 def test_the_directories_of_others_are_left_alone(tmp_path: Path) -> None:
-    """Rule 9: only what the harness has made is deleted."""
+    """Only what the harness has made is deleted."""
     (tmp_path / "crash-harness-of-somebody-else").mkdir()
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "owner.lock").write_text("")

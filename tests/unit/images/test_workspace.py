@@ -29,7 +29,7 @@ def copied(workspace: Workspace, name: str = "1-end") -> Image:
 
 
 def test_an_image_is_a_copy_of_what_is_durable(tmp_path: Path) -> None:
-    """Design, *workspace*: worker and world are copied; orders and other images are not."""
+    """Worker and world are copied; orders and other images are not."""
     workspace = Workspace(tmp_path / "w")
     (workspace.worker_dir / "sub").mkdir()
     (workspace.worker_dir / "sub" / "file").write_bytes(b"\x00first")
@@ -78,7 +78,7 @@ def test_the_world_is_copied_by_the_one_who_knows_how(tmp_path: Path, make: Make
 
 @pytest.mark.parametrize("make", [Workspace.copy_to, Workspace.move_to])
 def test_a_moved_image_is_what_a_copied_one_would_be(tmp_path: Path, make: Make) -> None:
-    """Design, *crash image*: everything durable is in it, however it is made."""
+    """Everything durable is in an image, however it is made."""
     workspace = Workspace(tmp_path / "w")
     (workspace.worker_dir / "sub").mkdir()
     (workspace.worker_dir / "sub" / "file").write_text("x")

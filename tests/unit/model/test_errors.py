@@ -45,7 +45,7 @@ EVERY = [
     ],
 )
 def test_an_unknown_name_comes_with_the_nearest(name: str, known: list[str], nearest: str) -> None:
-    """Rule 7: where a known name is near, it is in the message."""
+    """Where a known name is near, it is in the message."""
     error = UnknownNameError("thing", name, known)
     assert str(error) == f"unknown thing {name!r}; did you mean {nearest!r}?"
     assert isinstance(error, UsageError)
@@ -63,19 +63,19 @@ def test_a_far_name_is_not_suggested() -> None:
 
 
 def test_an_unknown_name_where_there_is_none() -> None:
-    """Rule 7: with nothing to suggest, that is what is said."""
+    """With nothing to suggest, that is what is said."""
     error = UnknownNameError("thing", "a", ())
     assert str(error) == "unknown thing 'a'; there is no thing at all"
 
 
 def test_the_known_names_are_sorted_and_each_is_there_once() -> None:
-    """Rule 6: the message does not depend on the order of a set."""
+    """The message does not depend on the order of a set."""
     assert UnknownNameError("thing", "a", {"c", "b"}).known == ("b", "c")
     assert UnknownNameError("thing", "a", ["c", "b", "c"]).known == ("b", "c")
 
 
 def test_a_missed_deadline_says_what_and_how_long() -> None:
-    """Rule 11: every wait has a deadline, and its message says which one it was."""
+    """Every wait has a deadline, and its message says which one it was."""
     assert str(DeadlineError("a reply", 2.0)) == "waited 2 s in vain for a reply"
 
 

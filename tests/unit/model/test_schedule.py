@@ -40,12 +40,12 @@ SCHEDULES = st.builds(
 
 @given(SCHEDULES)
 def test_the_printed_form_parses_back_to_the_same_value(schedule: Schedule) -> None:
-    """Design, *schedule*: what is printed is read back as the same value."""
+    """What is printed is read back as the same value."""
     assert parse(str(schedule)) == schedule
 
 
 def test_the_documented_example_is_two_lives() -> None:
-    """Design, *schedule*: ``/`` starts the next incarnation, and ``#1`` is what is meant."""
+    """``/`` starts the next incarnation, and ``#1`` is what is meant."""
     schedule = parse("ack.send.before#1=kill / recovery.scan.before=kill")
     assert schedule == Schedule(
         ((Strike(Moment("ack.send.before", 1)),), (Strike(Moment("recovery.scan.before", 1)),))
@@ -54,7 +54,7 @@ def test_the_documented_example_is_two_lives() -> None:
 
 
 def test_a_comma_joins_the_faults_of_one_life() -> None:
-    """Design, *schedule*: ``,`` joins; `moments` are in the order of the text."""
+    """A comma joins faults, and `moments` are in the order of the text."""
     schedule = parse("a.b.before=kill, a.b.after#2=kill / a.b.mid=kill")
     assert [len(life) for life in schedule.incarnations] == [2, 1]
     assert list(map(str, schedule.moments)) == ["a.b.before#1", "a.b.after#2", "a.b.mid#1"]
@@ -69,7 +69,7 @@ def test_blanks_around_the_signs_mean_nothing() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t "])
 def test_blank_text_is_the_control_leg(text: str) -> None:
-    """Rule 5: the control leg is the schedule without a strike."""
+    """The control leg is the schedule without a strike."""
     assert parse(text) is CONTROL
     assert str(CONTROL) == ""
     assert CONTROL.moments == ()
@@ -122,7 +122,7 @@ def test_an_escape_is_for_the_bracket_and_for_itself() -> None:
     ],
 )
 def test_bad_text_is_shown_with_the_place(text: str, column: int, wanted: str) -> None:
-    """Rule 7: what is no schedule is a usage error that points at the column."""
+    """What is not a schedule is a usage error that points at the column."""
     with pytest.raises(UsageError) as caught:
         parse(text)
     message, shown, caret = str(caught.value).split("\n")
@@ -181,7 +181,7 @@ def test_known_labels_are_read_only_for_a_malformed_one() -> None:
 
 @pytest.mark.parametrize("fault", ["kil", "kills", "KILL", "skill"])
 def test_an_unknown_fault_gives_the_nearest(fault: str) -> None:
-    """Rule 7: an unknown fault is an error with the nearest known one."""
+    """An unknown fault is an error with the nearest known one."""
     with pytest.raises(UnknownNameError, match=f"unknown fault '{fault}'; did you mean 'kill'"):
         parse(f"a.b.before={fault}")
 
@@ -200,12 +200,12 @@ def test_an_unknown_fault_gives_the_nearest(fault: str) -> None:
 def test_a_moment_that_could_not_be_printed_is_refused(
     arguments: tuple[str, int, str, str], message: str
 ) -> None:
-    """Design, *schedule*: there is no value that its text could not show."""
+    """There is no value that its text could not show."""
     with pytest.raises(UsageError, match=message):
         Moment(*arguments)
 
 
 def test_a_life_without_a_strike_is_refused() -> None:
-    """Design, *schedule*: the text cannot show an incarnation without a strike."""
+    """The text cannot show an incarnation without a strike."""
     with pytest.raises(UsageError, match="without a strike"):
         Schedule(((), (Strike(Moment("a.b.before")),)))

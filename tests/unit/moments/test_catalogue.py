@@ -144,7 +144,7 @@ def test_nothing_is_run(package: Package) -> None:
 
 @pytest.mark.parametrize("apart", [True, False])
 def test_a_label_at_two_places_is_refused(package: Package, *, apart: bool) -> None:
-    """Design, *crash point*: a label names one place; the message shows both."""
+    """A label names one place; the message shows both."""
     call = "crash_point('a.b.before')\n"
     files = {"one.py": call, "two.py": "\n" + call} if apart else {"one.py": call + "\n" + call}
     name = package(files)
@@ -175,7 +175,7 @@ def test_a_label_that_is_no_literal_is_refused(package: Package, call: str) -> N
 
 @pytest.mark.parametrize("label", ["", "a.before", "a.b.later", "A.b.before", "a.b.c.before"])
 def test_a_malformed_label_is_refused(package: Package, label: str) -> None:
-    """A label that does not have the form of one is shown with its place."""
+    """A label that does not read as one is shown with its place."""
     name = package({"calls.py": f"crash_point({label!r})"})
     with pytest.raises(UsageError, match=rf"{name}/calls\.py:1: label '{label}' must match"):
         scan([name])
@@ -190,7 +190,7 @@ def test_a_file_that_is_no_python_is_refused(package: Package) -> None:
 
 @pytest.mark.parametrize("name", ["no_such_package_at_all", "no_such_package_at_all.sub", ""])
 def test_an_unknown_package_is_refused(name: str) -> None:
-    """Rule 7: a name that cannot be found is an error, not an empty catalogue."""
+    """A name that cannot be found is an error, not an empty catalogue."""
     with pytest.raises(UsageError, match=f"no package or module {name!r}"):
         scan([name])
 
@@ -201,7 +201,7 @@ def test_no_names_give_an_empty_catalogue() -> None:
 
 
 def test_an_unknown_label_gives_the_nearest() -> None:
-    """Rule 7: asked for a label that is not declared, it names the nearest."""
+    """Asked for a label that is not declared, it names the nearest."""
     catalogue = Catalogue(
         [
             DeclaredPoint("ack.send.before", "p/a.py", 1),

@@ -41,17 +41,19 @@ def takes_room(row: AttemptRow) -> bool:
     return row.command_id != "c3"
 
 
+@pytest.mark.requirement("ADM-02", "INV-15")
 def test_attempts_that_are_over_or_take_no_room_fit_in(scene: Scene) -> None:
-    """ADM-02, INV-15: what counts is open, and takes room."""
+    """Only attempts that are open and take room are counted."""
     fits = open_books("c1", "c3").attempts
     scene.put_books(WorkerState(attempts=(*fits, *open_books("c2", state="SUCCEEDED").attempts)))
     finding = WithinCapacity(scene.read_books, 1, takes_room).check(scene.evidence())
     assert finding.answer is OracleStatus.HOLDS
 
 
+@pytest.mark.requirement("INV-15", "REC-18")
 @pytest.mark.parametrize("image", range(4))
 def test_more_open_attempts_than_there_is_room_for(scene: Scene, image: int) -> None:
-    """INV-15, REC-18: one more is found in any image."""
+    """One open attempt too many is found in any image."""
     scene.put_books(open_books("c1", "c2"), scene.every[image])
     finding = WithinCapacity(scene.read_books, 1, takes_room).check(scene.evidence())
     assert finding.answer is OracleStatus.BROKEN
@@ -64,6 +66,7 @@ def drains(command: Command) -> bool | None:
     return {"drain": True, "undrain": False, "limit": None}[command.command_id]
 
 
+@pytest.mark.requirement("INV-14", "DRN-06")
 @pytest.mark.parametrize(
     ("inbox", "admitted"),
     [
@@ -78,7 +81,7 @@ def drains(command: Command) -> bool | None:
 def test_a_draining_worker_admits_nothing(
     scene: Scene, inbox: str, admitted: tuple[str, ...]
 ) -> None:
-    """INV-14, DRN-06: by the order of the inbox; an image that shows it is enough."""
+    """The order of the inbox shows it, and one image is enough."""
     scene.commands = ("c1", "c2", "drain", "undrain", "limit")
     rows = tuple(InboxRow(command_id, "") for command_id in inbox.split())
     scene.put_books(WorkerState(inbox=rows), scene.crash)
@@ -92,6 +95,7 @@ def target(command: Command) -> str | None:
     return "c1" if command.command_id == "c2" else None
 
 
+@pytest.mark.requirement("ADM-07..ADM-09")
 @pytest.mark.parametrize(
     ("found", "end", "fact"),
     [
@@ -105,7 +109,7 @@ def target(command: Command) -> str | None:
 def test_a_cancel_that_came_in_time_is_honoured(
     scene: Scene, found: str, end: str, fact: str | None
 ) -> None:
-    """ADM-07 to ADM-09: by the answer of the cancel and the end of its command."""
+    """The cancel's answer and the end of its command show whether it was honoured."""
     ends = [("e1", "c1", "a1", end), ("e2", "c2", "a2", "succeeded" if found else "")]
     seen = facts(events=[each for each in ends if each[-1]])
     answered = tuple(

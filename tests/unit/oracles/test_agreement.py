@@ -52,8 +52,9 @@ def judged(
     return InboxOutboxConsistent(scene.read_books).check(scene.evidence())
 
 
+@pytest.mark.requirement("INV-2", "INV-4", "INV-5", "INV-6", "INB-01", "INB-02")
 def test_boxes_that_agree_hold(scene: Scene) -> None:
-    """INV-2, INV-4, INV-5, INV-6, INB-01, INB-02: everything is there, reported and marked."""
+    """Everything is there, reported and marked."""
     assert judged(scene, BOOKS, FACTS) == Finding(OracleStatus.HOLDS)
 
 
@@ -67,6 +68,7 @@ def test_a_crash_image_may_be_in_the_middle(scene: Scene) -> None:
         assert judged(crash, BOOKS, FACTS, crash=books) == Finding(OracleStatus.HOLDS)
 
 
+@pytest.mark.requirement("INB-02", "INV-2", "INV-6")
 @pytest.mark.parametrize(
     ("books", "fact"),
     [
@@ -99,7 +101,7 @@ def test_a_crash_image_may_be_in_the_middle(scene: Scene) -> None:
     ],
 )
 def test_books_that_contradict_themselves(tmp_path: Path, books: WorkerState, fact: str) -> None:
-    """INB-02, INV-2, INV-6: looked at in every image, so in a crash image too."""
+    """Every image is looked at, so a crash image too."""
     scene = Scene(tmp_path)
     scene.put_facts(FACTS, scene.crash)
     finding = judged(scene, BOOKS, FACTS, crash=books)
@@ -108,8 +110,9 @@ def test_books_that_contradict_themselves(tmp_path: Path, books: WorkerState, fa
     assert not [each for each in finding.evidence if each.startswith("at rest")]
 
 
+@pytest.mark.requirement("INB-01")
 def test_an_acknowledged_command_is_in_the_inbox(tmp_path: Path) -> None:
-    """INB-01: no ACK before the command is saved; said once, however often it was acknowledged."""
+    """No ACK before the command is saved; said once, however often it was acknowledged."""
     scene = Scene(tmp_path)
     scene.put_facts(facts(delivered=["c1"], acked=["c1", "c1"]), scene.crash)
     assert judged(scene, BOOKS, FACTS, crash=WorkerState()) == Finding(
@@ -118,8 +121,9 @@ def test_an_acknowledged_command_is_in_the_inbox(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.requirement("INV-5")
 def test_what_is_marked_as_reported_is_at_the_coordinator(tmp_path: Path) -> None:
-    """INV-5: marked, and the coordinator does not have it."""
+    """An event that is marked and that the coordinator lacks is found."""
     scene = Scene(tmp_path)
     scene.put_facts(OPEN_FACTS, scene.crash)
     assert judged(scene, BOOKS, FACTS, crash=BOOKS) == Finding(
@@ -133,6 +137,7 @@ def test_what_is_marked_as_reported_is_at_the_coordinator(tmp_path: Path) -> Non
     )
 
 
+@pytest.mark.requirement("INV-4")
 @pytest.mark.parametrize(
     ("books", "seen", "fact"),
     [
@@ -164,7 +169,7 @@ def test_what_is_marked_as_reported_is_at_the_coordinator(tmp_path: Path) -> Non
 def test_at_rest_both_sides_tell_the_same(
     scene: Scene, books: WorkerState, seen: CoordinatorFacts, fact: str
 ) -> None:
-    """INV-4: when the worker is quiet, everything is reported and marked."""
+    """When the worker is quiet, everything is reported and marked."""
     finding = judged(scene, books, seen)
     assert finding.answer is OracleStatus.BROKEN
     assert f"at rest: {fact}" in finding.evidence
@@ -173,7 +178,7 @@ def test_at_rest_both_sides_tell_the_same(
 
 @pytest.mark.parametrize(("where", "when"), [("settled", "at rest"), ("final", "at the end")])
 def test_the_end_is_looked_at_twice(scene: Scene, where: str, when: str) -> None:
-    """Rule 4: after the recovery, and again after the fresh command."""
+    """Both sides are compared after the recovery and after the fresh command."""
     others = [image for image in scene.every[1:] if image is not getattr(scene, where)]
     scene.put_books(BOOKS, *others)
     scene.put_facts(FACTS, *others)
@@ -184,7 +189,7 @@ def test_the_end_is_looked_at_twice(scene: Scene, where: str, when: str) -> None
 
 
 def test_without_a_coordinator_there_is_no_answer(tmp_path: Path) -> None:
-    """Rule 2: an oracle that finds no facts does not say that they hold."""
+    """An oracle that finds no facts does not say that they hold."""
     scene = Scene(tmp_path)
     with pytest.raises(HarnessError, match="no coordinator was open there"):
         InboxOutboxConsistent(scene.read_books).check(scene.evidence())
@@ -197,8 +202,9 @@ def events_once(tmp_path: Path, seen: CoordinatorFacts) -> Finding:
     return EventsOnce().check(scene.evidence())
 
 
+@pytest.mark.requirement("INV-4")
 def test_events_that_came_once_hold(tmp_path: Path) -> None:
-    """INV-4: a receipt that repeats an event with its own id and content is no second event."""
+    """A receipt that repeats an event with its own id and content is no second event."""
     seen = facts(
         events=[EVENT_STARTED, EVENT_ENDED, ("e3", "c2", "a2", "failed")],
         receipts=[("repeated", EVENT_ENDED)],
@@ -206,6 +212,7 @@ def test_events_that_came_once_hold(tmp_path: Path) -> None:
     assert events_once(tmp_path, seen) == Finding(OracleStatus.HOLDS)
 
 
+@pytest.mark.requirement("INV-4", "ATT-05", "ATT-06")
 @pytest.mark.parametrize(
     ("seen", "found"),
     [
@@ -230,5 +237,5 @@ def test_events_that_came_once_hold(tmp_path: Path) -> None:
 def test_events_that_came_twice(
     tmp_path: Path, seen: CoordinatorFacts, found: tuple[str, ...]
 ) -> None:
-    """INV-4, ATT-05, ATT-06: another id, a second end, other content under the same id."""
+    """Another id, a second end, or other content under the same id is found."""
     assert events_once(tmp_path, seen) == Finding(OracleStatus.BROKEN, found)

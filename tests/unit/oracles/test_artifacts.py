@@ -76,38 +76,43 @@ def files(scene: Scene) -> Scene:
     return scene
 
 
+@pytest.mark.requirement("INV-11")
 def test_files_that_are_whole_hold(files: Scene) -> None:
-    """INV-11, FIL-03: missing or temporary at the crash, whole in the end."""
+    """A file may be missing or temporary at the crash if it is whole in the end."""
     assert artifacts(files) == HOLDS
 
 
+@pytest.mark.requirement("INV-11")
 def test_a_file_that_is_torn_at_the_crash(files: Scene) -> None:
-    """INV-11: a file at its final path is whole at every moment."""
+    """A file at its final path is whole at every moment."""
     put_file("c1/out.txt", TEXT[:5], files.crash)
     assert artifacts(files) == broken("after incarnation 1: file 'c1/out.txt' is torn or wrong")
 
 
+@pytest.mark.requirement("INV-12")
 def test_a_file_that_was_never_asked_for(files: Scene) -> None:
-    """INV-12: nothing else appears at a final path."""
+    """Nothing else appears at a final path."""
     put_file("c1/more.txt", TEXT, files.crash)
     assert artifacts(files) == broken("after incarnation 1: file 'c1/more.txt' was never asked for")
 
 
 def test_a_temporary_file_that_is_left(files: Scene) -> None:
-    """FIL-03: at rest nothing half-made is left; one fact, however many images show it."""
+    """At rest nothing half-made is left; it is told once, however many images show it."""
     put_file("c1/out.txt.tmp", b"half", files.settled, files.final)
     assert artifacts(files) == broken("at rest: temporary file 'c1/out.txt.tmp' is left")
 
 
+@pytest.mark.requirement("INV-1")
 def test_a_file_that_is_missing_in_the_end(files: Scene) -> None:
-    """INV-1: what a command asks for is there in the end."""
+    """What a command asks for is there in the end."""
     (files.final.worker_dir / "files" / "c1" / "out.txt").unlink()
     assert artifacts(files) == broken("at the end: file 'c1/out.txt' is missing")
 
 
+@pytest.mark.requirement("INV-11")
 @pytest.mark.parametrize("checksum", [None, "0" * 64])
 def test_books_that_do_not_have_the_file(files: Scene, checksum: str | None) -> None:
-    """INV-11: the books record the checksum of what is there."""
+    """The books record the checksum of what is there."""
     rows = (ArtifactRow("c1/out.txt", "a1", checksum),) if checksum else ()
     files.put_books(WorkerState(artifacts=rows), files.final)
     assert artifacts(files) == broken(f"at the end: the books have file 'c1/out.txt' as {checksum}")
@@ -132,6 +137,7 @@ def recovering(evidence: Evidence, labels: Sequence[str], part: str = "part") ->
     return replace(evidence, recovered=replace(evidence.recovered, hits=hits))
 
 
+@pytest.mark.requirement("CLN-01", "REC-04")
 @pytest.mark.parametrize(
     ("content", "state", "label", "again"),
     [
@@ -145,7 +151,7 @@ def recovering(evidence: Evidence, labels: Sequence[str], part: str = "part") ->
 def test_a_whole_part_is_not_made_again(
     scene: Scene, content: bytes | None, state: str, label: str, again: bool
 ) -> None:
-    """CLN-01, REC-04: whole, of an open attempt, and written at the point of writing."""
+    """A part counts that was whole, of an open attempt, and is written again."""
     row = AttemptRow("a1", "c1", "work/1", state, has_result=state == "SUCCEEDED")
     scene.put_books(WorkerState(attempts=(row,)), scene.crash)
     file = scene.crash.worker_dir / "artifacts" / "c1" / "part"
@@ -160,11 +166,12 @@ def test_a_whole_part_is_not_made_again(
     assert (finding.answer is OracleStatus.BROKEN) == again
 
 
+@pytest.mark.requirement("REC-03")
 @pytest.mark.parametrize(("began", "broken"), [("one", False), ("two", True), (None, False)])
 def test_a_result_of_another_input_is_found(
     scene: Scene, began: str | None, *, broken: bool
 ) -> None:
-    """REC-03: the evidence of any image counts."""
+    """The evidence of any image counts."""
     evidence = f'{{"input": "{began}"}}' if began else ""
     running = AttemptRow("a1", "c1", "compute/1", "RUNNING", has_result=False, evidence=evidence)
     scene.put_books(WorkerState(1, attempts=(running,)), scene.crash)
@@ -183,8 +190,9 @@ def put_files(image: Image, *names: str) -> None:
         path.write_text(name, encoding="utf-8")
 
 
+@pytest.mark.requirement("REC-08")
 def test_a_mixture_of_versions_is_found(scene: Scene) -> None:
-    """REC-08: and a temporary file may be one."""
+    """A mixture of versions is found, also in a temporary file."""
     known = frozenset({hashlib.sha256(b"good").hexdigest()})
     oracle = OneVersion("files", known, lambda path: path.endswith(".tmp"))
     put_files(scene.final, "good", "half.tmp")
@@ -199,8 +207,9 @@ def tree_of(_command: Command) -> dict[str, str]:
     return {"c1/a": "", "c1/b": ""}
 
 
+@pytest.mark.requirement("ZIP-03")
 def test_a_part_of_a_tree_is_found(scene: Scene) -> None:
-    """ZIP-03: all or none, at every image."""
+    """All files of the tree stand there or none, in every image."""
     put_files(scene.final, "c1/a", "c1/b")
     oracle = TreesWhole("files", tree_of)
     assert oracle.check(scene.evidence()).answer is OracleStatus.HOLDS
@@ -209,8 +218,9 @@ def test_a_part_of_a_tree_is_found(scene: Scene) -> None:
     assert found.evidence == ("after incarnation 1: 1 of 2 files of 'c1' are there",)
 
 
+@pytest.mark.requirement("INV-12", "ZIP-01")
 def test_what_lies_outside_is_found(scene: Scene) -> None:
-    """INV-12, ZIP-01: at the top of the worker's directory."""
+    """What does not belong at the top of the worker's directory is found."""
     put_files(scene.final, "good")
     oracle = NothingOutside(("files",))
     assert oracle.check(scene.evidence()).answer is OracleStatus.HOLDS

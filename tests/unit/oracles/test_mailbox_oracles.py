@@ -43,7 +43,7 @@ def broken(*found: str) -> Finding:
 
 
 def test_broken_if_there_is_evidence() -> None:
-    """Design, *oracle*: *broken* comes with evidence, *holds* without."""
+    """*broken* comes with evidence, *holds* without."""
     assert broken_if(iter(["a", "b"])) == broken("a", "b")
     assert broken_if(iter([])) == HOLDS
 
@@ -64,16 +64,18 @@ def test_the_images_of_the_evidence_are_in_order(scene: Scene) -> None:
 # Effects
 
 
+@pytest.mark.requirement("INV-3")
 def test_effects_that_happened_once_hold(scene: Scene) -> None:
-    """INV-3: another key, or another kind under the same key, is another effect."""
+    """Another key, or another kind under the same key, is another effect."""
     ledger = EffectLedger(scene.final.world_dir)
     for kind, key in (("charge", "c1"), ("charge", "c2"), ("mail", "c1")):
         ledger.record(kind, key)
     assert NoEffectTwice().check(scene.evidence()) == HOLDS
 
 
+@pytest.mark.requirement("INV-3")
 def test_an_effect_that_happened_twice(scene: Scene) -> None:
-    """INV-3: under one key, whoever did it."""
+    """An effect that happened twice under one key is found, whoever did it."""
     ledger = EffectLedger(scene.final.world_dir)
     for kind, key, token in (
         ("mail", "c1", "a1"),
@@ -89,16 +91,18 @@ def test_an_effect_that_happened_twice(scene: Scene) -> None:
     assert NoEffectTwice(frozenset({"other"})).check(scene.evidence()) == HOLDS
 
 
+@pytest.mark.requirement("INV-1")
 def test_every_command_had_its_effect(scene: Scene) -> None:
-    """INV-1: the fresh command's too; twice is another oracle's matter."""
+    """The fresh command's effect is asked for too; a second one is another oracle's matter."""
     ledger = EffectLedger(scene.final.world_dir)
     for key in ("c1", "fresh", "c1", "more"):
         ledger.record("charge", key)
     assert EveryCommandHasEffect("charge").check(scene.evidence()) == HOLDS
 
 
+@pytest.mark.requirement("INV-1")
 def test_a_command_without_its_effect(scene: Scene) -> None:
-    """INV-1: an effect of another kind, or in another image, is not it."""
+    """An effect of another kind, or in another image, is not it."""
     EffectLedger(scene.final.world_dir).record("mail", "c1")
     EffectLedger(scene.settled.world_dir).record("charge", "c1")
     assert EveryCommandHasEffect("charge").check(scene.evidence()) == broken(
@@ -113,12 +117,14 @@ DONE = facts(delivered=["c1"], acked=["c1"], events=[("e1", "c1", "a1", "unknown
 FRESH_DONE = facts(acked=["fresh"], events=[("e9", "fresh", "a9", "succeeded")])
 
 
+@pytest.mark.requirement("INV-1")
 def test_commands_that_ended_hold(scene: Scene) -> None:
-    """INV-1: when the worker was quiet, every command had ended; the fresh one is not asked."""
+    """When the worker was quiet, every command had ended; the fresh one is not asked."""
     scene.put_facts(DONE, scene.settled)
     assert CommandsEnd().check(scene.evidence()) == HOLDS
 
 
+@pytest.mark.requirement("INV-1")
 @pytest.mark.parametrize(
     ("seen", "fact"),
     [
@@ -142,7 +148,7 @@ def test_commands_that_ended_hold(scene: Scene) -> None:
     ],
 )
 def test_a_command_that_did_not_end(scene: Scene, seen: CoordinatorFacts, fact: str) -> None:
-    """INV-1: an end that came only after another restart is too late."""
+    """An end that came only after another restart is too late."""
     scene.put_facts(seen, scene.settled)
     scene.put_facts(DONE, scene.after_restart, scene.final)
     assert CommandsEnd().check(scene.evidence()) == broken(fact)
@@ -166,7 +172,7 @@ def fresh_books(checkpoint_of: str) -> WorkerState:
 def test_fresh_goes_through(
     scene: Scene, seen: CoordinatorFacts, checkpoint_of: str, found: tuple[str, ...]
 ) -> None:
-    """Rule 4: progress, not only cleanliness: accepted, checkpointed, ended."""
+    """The fresh command is accepted, checkpointed and ended: cleanliness is not enough."""
     scene.put_facts(seen, scene.final)
     scene.put_books(fresh_books(checkpoint_of), scene.final)
     finding = FreshGoesThrough(scene.read_books).check(scene.evidence())
@@ -183,14 +189,16 @@ def put_checkpoints(scene: Scene, *seqs: Mapping[str, int]) -> None:
         scene.put_books(WorkerState(checkpoints=rows), image)
 
 
+@pytest.mark.requirement("INV-7")
 def test_checkpoints_that_advance_hold(scene: Scene) -> None:
-    """INV-7: a sequence number may stay, rise, and appear."""
+    """A sequence number may stay, rise, and appear."""
     put_checkpoints(scene, {}, {"a1": 1}, {"a1": 1, "a2": 4}, {"a1": 3, "a2": 4})
     assert CheckpointsAdvance(scene.read_books).check(scene.evidence()) == HOLDS
 
 
+@pytest.mark.requirement("INV-7")
 def test_a_checkpoint_that_goes_back(scene: Scene) -> None:
-    """INV-7: lower, or gone; each setback is reported where it happened."""
+    """A lower number and a missing one are each reported where they happened."""
     put_checkpoints(scene, {"a1": 3, "a2": 1}, {"a1": 2, "a2": 1}, {"a1": 2}, {"a1": 2})
     assert CheckpointsAdvance(scene.read_books).check(scene.evidence()) == broken(
         "at rest: the checkpoint of attempt 'a1' went from 3 to 2",
@@ -219,21 +227,24 @@ def decisions(scene: Scene, found: AttemptRow, *made: DecisionRow, killed: bool 
     return oracle.check(scene.evidence())
 
 
+@pytest.mark.requirement("REC-01")
 def test_the_decision_that_the_policy_demands_holds(scene: Scene) -> None:
-    """REC-01: once, as the policy says, with a reason."""
+    """An attempt is decided once, as the policy says, with a reason."""
     assert decisions(scene, OPEN, RIGHT) == HOLDS
 
 
+@pytest.mark.requirement("REC-01")
 def test_nothing_is_decided_about_what_has_ended(scene: Scene) -> None:
-    """REC-01: an attempt that is over needs no decision."""
+    """An attempt that is over needs no decision."""
     assert decisions(scene, CLOSED) == HOLDS
 
 
 def test_a_killed_recovery_may_have_decided_nothing_yet(scene: Scene) -> None:
-    """Rule 3: what was in flight at the strike may be either way."""
+    """What was in flight at the strike may be either way."""
     assert decisions(scene, OPEN, killed=True) == HOLDS
 
 
+@pytest.mark.requirement("REC-01..REC-04", "REC-14")
 @pytest.mark.parametrize(
     ("found", "made", "fact"),
     [
@@ -256,12 +267,13 @@ def test_a_killed_recovery_may_have_decided_nothing_yet(scene: Scene) -> None:
 def test_a_decision_that_is_wrong(
     scene: Scene, found: AttemptRow, made: tuple[DecisionRow, ...], fact: str
 ) -> None:
-    """REC-01 to REC-04, REC-14: every way to decide wrongly is told apart."""
+    """Every way to decide wrongly is told apart."""
     assert decisions(scene, found, *made) == broken(f"incarnation 2, attempt 'a1': {fact}")
 
 
+@pytest.mark.requirement("REC-01")
 def test_a_killed_recovery_must_not_decide_wrongly(scene: Scene) -> None:
-    """REC-01: what was decided before the strike is judged too."""
+    """What was decided before the strike is judged too."""
     made = replace(RIGHT, decision="resume")
     assert decisions(scene, OPEN, made, killed=True) == broken(
         "incarnation 1, attempt 'a1': compute/1 found RUNNING, "
@@ -274,8 +286,9 @@ def restarted(scene: Scene) -> Finding:
     return RestartChangesNothing(scene.read_books).check(scene.evidence())
 
 
+@pytest.mark.requirement("REC-17")
 def test_a_restart_that_changes_nothing_holds(scene: Scene) -> None:
-    """REC-17: the fresh command, which comes afterwards, may change everything."""
+    """The fresh command, which comes afterwards, may change everything."""
     scene.put_books(WorkerState(boot=1), scene.settled, scene.after_restart)
     scene.put_books(WorkerState(boot=2), scene.crash, scene.final)
     for image in (scene.settled, scene.after_restart):
@@ -283,23 +296,26 @@ def test_a_restart_that_changes_nothing_holds(scene: Scene) -> None:
     assert restarted(scene) == HOLDS
 
 
+@pytest.mark.requirement("REC-17")
 def test_a_restart_that_changes_the_worker(scene: Scene) -> None:
-    """REC-17: its state before and after must be the same."""
+    """The worker's state before and after a restart must be the same."""
     scene.put_books(WorkerState(boot=1), scene.settled)
     scene.put_books(WorkerState(boot=2), scene.after_restart)
     assert restarted(scene) == broken("the worker's state changed")
 
 
+@pytest.mark.requirement("REC-17")
 def test_a_restart_that_changes_the_world(scene: Scene) -> None:
-    """REC-17: no effect without work; an own view of the world is asked instead when given."""
+    """A restart without work has no effect in the world, or in the view given instead."""
     EffectLedger(scene.after_restart.world_dir).record("charge", "c1")
     assert restarted(scene) == broken("the world's state changed")
     unmoved = RestartChangesNothing(scene.read_books, lambda _world_dir: None)
     assert unmoved.check(scene.evidence()) == HOLDS
 
 
+@pytest.mark.requirement("REC-17")
 def test_a_restart_that_changes_both(scene: Scene) -> None:
-    """REC-17: both are told."""
+    """Changes of the worker and of the world are both told."""
     scene.put_books(WorkerState(boot=1), scene.settled)
     EffectLedger(scene.settled.world_dir).record("charge", "c1")
     assert restarted(scene) == broken("the worker's state changed", "the world's state changed")
@@ -309,7 +325,7 @@ def test_a_restart_that_changes_both(scene: Scene) -> None:
 
 
 def test_survivors(scene: Scene) -> None:
-    """Rule 9: a process that is left is reported, each by itself."""
+    """Each process that is left is reported by itself."""
     assert NoSurvivors().check(scene.evidence()) == HOLDS
     scene.survivors = ("7 sleep", "8 python")
     assert NoSurvivors().check(scene.evidence()) == broken(
@@ -317,8 +333,9 @@ def test_survivors(scene: Scene) -> None:
     )
 
 
+@pytest.mark.requirement("PRC-07")
 def test_strangers_do_not_count_as_survivors(scene: Scene) -> None:
-    """PRC-07: what is not the worker's may live on; by its name alone, not by what it holds."""
+    """What is not the worker's may live on; by its name alone, not by what it holds."""
     oracle = NoSurvivors(strangers="stranger:")
     scene.survivors = ("'sh': stranger:a -c x",)
     assert oracle.check(scene.evidence()) == HOLDS
@@ -331,6 +348,7 @@ def of_kind(kind: str) -> Callable[[Path], tuple[str, ...]]:
     return lambda world_dir: tuple(e.key for e in read_ledger(world_dir) if e.kind == kind)
 
 
+@pytest.mark.requirement("PRC-03", "PRC-07")
 @pytest.mark.parametrize(
     ("went_on", "alive", "found"),
     [
@@ -343,7 +361,7 @@ def of_kind(kind: str) -> Callable[[Path], tuple[str, ...]]:
 def test_a_stranger_that_is_waited_for_or_ended_is_found(
     scene: Scene, went_on: tuple[str, ...], alive: tuple[str, ...], found: tuple[str, ...]
 ) -> None:
-    """PRC-03, PRC-07: by its own record, and by its absence."""
+    """The stranger's own record shows it, and so does its absence."""
     ledger = EffectLedger(scene.final.world_dir)
     for key in ("b", "ab", "c"):
         ledger.record("there", key)
@@ -354,8 +372,9 @@ def test_a_stranger_that_is_waited_for_or_ended_is_found(
     assert oracle.check(scene.evidence()).evidence == found
 
 
+@pytest.mark.requirement("HAR-02")
 def test_the_ledger_keeps_what_was_recorded(tmp_path: Path) -> None:
-    """Design, *effect ledger*: order, and any text, come back; no file is no effects."""
+    """Order and any text come back, and no file means no effects."""
     assert read_ledger(tmp_path) == ()
     ledger = EffectLedger(tmp_path)
     for key in ("c1", "line\nbreak \u2028 é", "c1"):

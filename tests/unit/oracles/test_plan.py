@@ -99,6 +99,7 @@ def story(tmp_path: Path) -> Story:
     return Story(tmp_path)
 
 
+@pytest.mark.requirement("INV-7..INV-9", "INV-13")
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize(
     ("crash", "seen", "started"),
@@ -107,7 +108,7 @@ def story(tmp_path: Path) -> Story:
 def test_a_run_that_goes_on_where_it_was_holds(
     story: Story, make: Callable[[StepSource], Oracle], crash: Stored, seen: str, started: str
 ) -> None:
-    """INV-7 to INV-9, INV-13: whatever the first life left, the second did the rest once."""
+    """Whatever the first incarnation left, the second did the rest once."""
     evidence = story.told(crash, seen, started=started, landed=("", started))
     assert make(story.source).check(evidence).answer is OracleStatus.HOLDS
 
@@ -115,6 +116,9 @@ def test_a_run_that_goes_on_where_it_was_holds(
 BLOCKED: Stored = (1, "failed", "a")
 
 
+@pytest.mark.requirement(
+    "ORC-01", "ORC-07", "ORC-11", "ORC-12", "PLN-11", "PLN-24", "PLN-29", "COM-09"
+)
 @pytest.mark.parametrize(
     ("make", "told", "fact"),
     [
@@ -161,20 +165,22 @@ def test_what_the_second_life_did_wrong_is_found(
     told: tuple[Stored, str, Stored, str],
     fact: str,
 ) -> None:
-    """ORC-01, ORC-07, ORC-11, ORC-12, PLN-11, PLN-24, PLN-29, COM-09: each by its own sentence."""
+    """Each mistake has a sentence of its own."""
     finding = make(story.source).check(story.told(*told))
     assert finding.answer is OracleStatus.BROKEN
     assert SECOND + fact in finding.evidence
 
 
+@pytest.mark.requirement("ORC-01")
 def test_a_step_that_ran_twice_in_one_life_is_found(story: Story) -> None:
-    """ORC-01: by its trace, also where the world merges the two."""
+    """The trace shows it, also where the world merges the two effects."""
     finding = PlanRight(story.source).check(story.told(started="bb"))
     assert finding.evidence == ("incarnation 2: step ('r', 'b') ran 2 times",)
 
 
+@pytest.mark.requirement("COM-09")
 def test_a_commit_that_returned_is_recorded(story: Story) -> None:
-    """COM-09: what the trace saw return is in the snapshot that the life left."""
+    """What the trace saw return is in the snapshot that the incarnation left."""
     evidence = story.told(settled=(2, "running", "a"), landed=("", "b"))
     finding = SnapshotsAdvance(story.source).check(evidence)
     assert finding.evidence == (
@@ -182,14 +188,16 @@ def test_a_commit_that_returned_is_recorded(story: Story) -> None:
     )
 
 
+@pytest.mark.requirement("ORC-06", "SNP-15")
 @pytest.mark.parametrize("crash", [None, HALF])
 def test_what_landed_is_not_run_again(story: Story, crash: Stored) -> None:
-    """ORC-06, SNP-15: it asks no snapshot, and sees the same where there is none."""
+    """The oracle needs no snapshot and sees the same where there is none."""
     evidence = story.told(crash, "a", WHOLE, "aab", landed=("a", "b"))
     finding = LandedRunsOnce(story.source).check(evidence)
     assert finding.evidence == (SECOND + "step 'a' ran again, though its commit had returned in 1",)
 
 
+@pytest.mark.requirement("INV-9", "ORC-07")
 @pytest.mark.parametrize(
     ("settled", "effects", "facts"),
     [
@@ -202,6 +210,6 @@ def test_what_landed_is_not_run_again(story: Story, crash: Stored) -> None:
 def test_a_run_that_did_not_end_is_found(
     story: Story, settled: Stored, effects: str, facts: list[str]
 ) -> None:
-    """INV-9, ORC-07: ended, complete, and with every effect in the world."""
+    """A run has to be ended, complete, and with every effect in the world."""
     finding = RunsEnd(story.source).check(story.told(settled=settled, seen_in_the_end=effects))
     assert [fact.removeprefix("run 'r'").lstrip(": ") for fact in finding.evidence] == facts

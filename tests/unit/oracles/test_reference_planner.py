@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,10 +26,11 @@ SNAPSHOTS = st.none() | st.builds(
 )
 
 
+@pytest.mark.requirement("PLN-04..PLN-11", "PLN-17", "PLN-28")
 @settings(max_examples=2000, deadline=None)
 @given(st.lists(STEPS, max_size=7), SNAPSHOTS)
 def test_the_two_planners_agree(steps: list[StepRow], snapshot: SnapshotRow | None) -> None:
-    """PLN-04 to PLN-11, PLN-17, PLN-28: skip, run, blocked, and what can never be trusted."""
+    """They agree on skip, run, blocked, and on what can never be trusted."""
     graph = [StepDef(s.step_id, depends_on=s.depends_on, isolated=s.isolated) for s in steps]
     stored = None if snapshot is None else Snapshot("r", 1, snapshot.status, snapshot.done)
     theirs = build_plan(graph, stored)

@@ -41,6 +41,7 @@ def put_effects(text: str, *images: Image) -> None:
         (image.world_dir / "effects.txt").write_text(text, encoding="utf-8")
 
 
+@pytest.mark.requirement("INV-3", "UNK-04")
 @pytest.mark.parametrize(
     ("happened", "end", "fact"),
     [
@@ -54,7 +55,7 @@ def put_effects(text: str, *images: Image) -> None:
     ],
 )
 def test_a_command_has_one_effect(scene: Scene, happened: str, end: str, fact: str | None) -> None:
-    """INV-3, UNK-04: at most one, and one if it succeeded, whatever identity it came under."""
+    """A command has at most one effect, and one if it succeeded, under whatever identity."""
     put_effects(happened, scene.final)
     seen = facts(delivered=["c1"], acked=["c1"], events=[("e1", "c1", "a1", end)])
     scene.put_facts(seen, scene.final)
@@ -62,8 +63,9 @@ def test_a_command_has_one_effect(scene: Scene, happened: str, end: str, fact: s
     assert finding.evidence == (() if fact is None else (fact,))
 
 
+@pytest.mark.requirement("INV-10", "UNK-05")
 def test_an_unknown_command_that_acts_or_changes_is_found(scene: Scene) -> None:
-    """INV-10, UNK-05: an effect after it was unknown, and another state."""
+    """An effect after the outcome was unknown is found, and so is another state."""
     oracle = UnknownLeftAlone(scene.read_books, effects)
     put_effects("c1", *scene.every)
     scene.put_books(WorkerState(1, attempts=(UNKNOWN,)))

@@ -101,7 +101,7 @@ def child(orders: Orders) -> Iterator[Child]:
 
 
 def test_hits_are_counted_by_label_and_by_context(orders: Orders) -> None:
-    """Design, *crash point*: ``label#n``, and ``label[key=value]#n`` with that context."""
+    """A hit is ``label#n``, and ``label[key=value]#n`` with that context."""
     armed = Armed.from_file(str(orders.path))
     armed.hit("a.b.before", {"command": "c1"})
     armed.hit("a.b.before", {"command": "c2", "part": 1})
@@ -118,7 +118,7 @@ def test_hits_are_counted_by_label_and_by_context(orders: Orders) -> None:
 
 
 def test_a_trace_line_says_which_hit_it_is(orders: Orders) -> None:
-    """Rule 1: the trace, in whole lines of JSON, is what a strike is proved by."""
+    """The trace, in whole lines of JSON, is what a strike is proved by."""
     Armed.from_file(str(orders.path)).hit(
         "a.b.mid", {"name": 'é"\n\ud800', "number": 3, "none": None}
     )
@@ -141,7 +141,7 @@ def test_context_is_compared_as_text(orders: Orders) -> None:
 
 
 def test_stops_that_do_not_match_stop_nothing(orders: Orders) -> None:
-    """Rule 1: another label, key, value or ordinal is another moment."""
+    """Another label, key, value or ordinal is another moment."""
     orders.write(
         StopOrder("a.b.after"),
         StopOrder("a.b.before", ordinal=3),
@@ -156,7 +156,7 @@ def test_stops_that_do_not_match_stop_nothing(orders: Orders) -> None:
 
 
 def test_threads_are_counted_one_by_one(orders: Orders) -> None:
-    """Rule 6: concurrent hits get one number each, in the order of the trace."""
+    """Concurrent hits get one number each, in the order of the trace."""
     armed = Armed.from_file(str(orders.path))
     together = threading.Barrier(4)
 
@@ -180,7 +180,7 @@ def test_threads_are_counted_one_by_one(orders: Orders) -> None:
 
 
 def test_it_stops_itself_where_it_was_ordered(orders: Orders, child: Child) -> None:
-    """Design, *mechanism*: it stops at the n-th hit of a context, and the trace says so first."""
+    """It stops at the n-th hit of a context, and the trace says so first."""
     assert child.wait_stopped()
     trace = orders.trace()
     assert [line["stop"] for line in trace] == [False, False, True]
@@ -193,7 +193,7 @@ def test_it_stops_itself_where_it_was_ordered(orders: Orders, child: Child) -> N
 
 
 def test_orders_are_read_again_when_it_goes_on(orders: Orders, child: Child) -> None:
-    """Design, *mechanism*: orders change while it stands still; what was counted stays."""
+    """Orders may change while it stands still; what was counted stays."""
     assert child.wait_stopped()
     orders.write(StopOrder("ack.send.before", "command", "c1", 2))
     child.go_on()
@@ -226,7 +226,7 @@ def test_orders_that_change_while_it_runs_wait_for_the_next_stop(
 
 
 def test_a_stopped_process_can_be_killed(orders: Orders, child: Child) -> None:
-    """Rule 1: the wait status says SIGKILL, and nothing after the stop was reached."""
+    """The wait status says SIGKILL, and nothing after the stop was reached."""
     assert child.wait_stopped()
     child.close()
     assert child.exit_code == -signal.SIGKILL

@@ -53,9 +53,10 @@ def leads_to(fd: Path, path: Path) -> bool:
         return False
 
 
+@pytest.mark.requirement("HAR-01")
 @pytest.mark.usefixtures("disarmed")
 def test_a_disarmed_point_does_nothing() -> None:
-    """HAR-01: disarmed, a point does not even look at its arguments."""
+    """Disarmed, a point does not even look at its arguments."""
 
     class Untouchable:
         def __str__(self) -> str:
@@ -69,7 +70,7 @@ def test_a_disarmed_point_does_nothing() -> None:
 def test_arming_without_the_switch_is_refused(
     disarmed: pytest.MonkeyPatch, value: str | None
 ) -> None:
-    """Design, *house*: points refuse to arm unless told to, and stay disarmed."""
+    """Points refuse to arm unless told to, and stay disarmed."""
     if value is not None:
         disarmed.setenv(points.SWITCH, value)
     with pytest.raises(points.ArmingRefusedError, match="CRASH_HARNESS_ARM=1"):
@@ -109,7 +110,7 @@ def test_orders_without_the_switch_end_the_program(tmp_path: Path) -> None:
 
 
 def test_the_points_import_nothing_but_themselves() -> None:
-    """Design, *flow*: safe to import in production; the standard library, and little of it."""
+    """Points are safe to import in production: a little of the standard library."""
     done = run_python(
         "before = set(sys.modules)\n"
         "from harness.points import crash_point\n"
@@ -120,7 +121,7 @@ def test_the_points_import_nothing_but_themselves() -> None:
 
 
 def test_no_third_party_module_is_loaded_when_armed(tmp_path: Path) -> None:
-    """Design, *house*: the core has no dependency, armed or not."""
+    """The core has no dependency, armed or not."""
     done = run_python(
         "import harness.points\n"
         "print(*sorted({name.partition('.')[0] for name in sys.modules}"
@@ -135,7 +136,7 @@ def test_no_third_party_module_is_loaded_when_armed(tmp_path: Path) -> None:
     ["ack.send.before", "a.b.after", "outbox.mark_sent.mid", "s3.put2.before", "_a.b_.after"],
 )
 def test_labels_that_read_well(label: str) -> None:
-    """Design, *crash point*: two lower-case words and a side."""
+    """A label is two lower-case words and a side."""
     assert points.well_formed(label)
 
 
@@ -166,7 +167,7 @@ def test_labels_that_read_well(label: str) -> None:
     ],
 )
 def test_labels_that_do_not(label: str) -> None:
-    """Design, *crash point*: anything else is no label."""
+    """Anything else is not a label."""
     assert not points.well_formed(label)
 
 

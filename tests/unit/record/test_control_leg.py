@@ -26,7 +26,7 @@ def _image(path: Path, text: str) -> Path:
 
 
 def test_control_leg_is_told_until_its_rest(tmp_path: Path) -> None:
-    """Issue 6: the control leg has a timeline of its own and a final state to compare with."""
+    """The control leg has a timeline of its own and a final state to compare with."""
     control = result(incarnations=[hits("a.b.before", "a.b.after"), hits("a.b.before")])
     failure = replace(
         broken(AT, "first"),

@@ -31,7 +31,7 @@ MASKING = Masking(
     ],
 )
 def test_text_is_masked(text: str, masked: str) -> None:
-    """Issue 6: paths and values that look like secrets are masked; short values are left alone."""
+    """Paths and values that look like secrets are masked; short values are left alone."""
     assert MASKING.text(text) == masked
 
 

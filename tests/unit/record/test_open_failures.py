@@ -81,7 +81,7 @@ def test_the_same_experiment_that_breaks_otherwise_closes_the_old_failure(tmp_pa
     ids=lambda said: f"{said.scenario}-{said.verdict}-{said.seed}",
 )
 def test_what_does_not_show_it_gone_leaves_it_open(tmp_path: Path, said: ExperimentResult) -> None:
-    """Rule 1: inconclusive is not fixed, and neither is another seed, schedule or scenario."""
+    """Inconclusive is not fixed, and neither is another seed, schedule or scenario."""
     run_that_found(tmp_path, "one", FOUND)
     run_that_found(tmp_path, "two", said)
     assert list(links(tmp_path)) == [FOUND.fingerprint]
@@ -89,7 +89,7 @@ def test_what_does_not_show_it_gone_leaves_it_open(tmp_path: Path, said: Experim
 
 
 def test_nothing_is_deleted_outside_the_runs(tmp_path: Path) -> None:
-    """Rule 10: a link is data; where it leads out of the folder of runs it alone is removed."""
+    """A link is data; where it leads out of the folder of runs it alone is removed."""
     run_that_found(tmp_path / "elsewhere", "one", FOUND)
     outside = tmp_path / "elsewhere" / "one" / "failures" / FOUND.fingerprint
     home = tmp_path / "runs" / "failures"

@@ -57,7 +57,7 @@ def outcome(
 def test_the_outcome_against_the_pin(
     pin: Pin, others: tuple[ExperimentResult, ...], mismatch: str
 ) -> None:
-    """Design, *pin*: a mismatch fails in both directions (exit code 1)."""
+    """A mismatch fails in both directions (exit code 1)."""
     seen = outcome(*others, pin=pin)
     assert seen.mismatch == mismatch
     assert seen.exit_code is (ExitCode.BROKEN if mismatch else ExitCode.AS_PINNED)
@@ -79,7 +79,7 @@ def test_one_schedule_alone_can_break_a_promise() -> None:
 @pytest.mark.parametrize("verdict", INCONCLUSIVE)
 @pytest.mark.parametrize("pin", [HOLDS, FIRST])
 def test_a_verdict_that_says_nothing_is_inconclusive(verdict: Verdict, pin: Pin) -> None:
-    """Rule 8: not fired, wrong death, hung and unknown are exit code 3, whatever the pin."""
+    """Not fired, wrong death, hung and unknown are exit code 3, whatever the pin."""
     caught = [broken(AT_C, "first")] if pin is FIRST else []
     seen = outcome(result(AT_B, verdict=verdict, note="why"), *caught, pin=pin)
     assert seen.exit_code is ExitCode.INCONCLUSIVE
@@ -87,7 +87,7 @@ def test_a_verdict_that_says_nothing_is_inconclusive(verdict: Verdict, pin: Pin)
 
 
 def test_broken_is_stronger_than_inconclusive() -> None:
-    """Rule 8: one broken promise is certain, however many others could not be judged."""
+    """One broken promise is certain, however many others could not be judged."""
     seen = outcome(broken(AT_B, "first"), result(AT_C, verdict=Verdict.HUNG))
     assert seen.exit_code is ExitCode.BROKEN
 
@@ -95,7 +95,7 @@ def test_broken_is_stronger_than_inconclusive() -> None:
 @pytest.mark.parametrize("pin", [HOLDS, FIRST])
 @pytest.mark.parametrize("verdict", [v for v in Verdict if v is not Verdict.HELD])
 def test_nothing_is_concluded_when_the_control_leg_failed(pin: Pin, verdict: Verdict) -> None:
-    """Rule 5: then the scenario is unknown, even where an experiment broke."""
+    """Without a control leg the scenario is unknown, even where an experiment broke."""
     found = (Violation("first", "a fact"),) if verdict is Verdict.BROKEN else ()
     control = result(incarnations=[hits(*LABELS)], verdict=verdict, violations=found, note="a note")
     seen = outcome(broken(AT_B, "first"), control=control, pin=pin)
@@ -104,16 +104,18 @@ def test_nothing_is_concluded_when_the_control_leg_failed(pin: Pin, verdict: Ver
     assert list(seen.inconclusive()) == [f"the control leg, without a fault, was {verdict}: {why}"]
 
 
+@pytest.mark.requirement("HAR-01")
 def test_a_declared_point_that_nothing_reached_is_inconclusive() -> None:
-    """HAR-01: a point with no hits turns the run red, and the reason says where it stands."""
+    """A point with no hits turns the run red, and the reason says where it stands."""
     seen = outcome(control=result(incarnations=[hits("a.b.before")]))
     assert seen.unreached == ("a.c.before",)
     assert seen.exit_code is ExitCode.INCONCLUSIVE
     assert list(seen.inconclusive()) == ["p/a.py:2: a.c.before is declared and was never reached"]
 
 
+@pytest.mark.requirement("HAR-01")
 def test_a_point_that_a_recovery_reached_is_reached() -> None:
-    """HAR-01: any incarnation of any experiment counts."""
+    """Any incarnation of any experiment counts."""
     control = result(incarnations=[hits("a.b.before")])
     seen = outcome(result(AT_B, [hits("a.b.before"), hits("a.c.before")]), control=control)
     assert seen.unreached == ()
@@ -163,7 +165,7 @@ def test_the_tally_of_moments() -> None:
 
 
 def test_a_moment_survives_when_every_experiment_that_struck_it_held() -> None:
-    """Rule 1: struck with proof, and held."""
+    """A moment survives if it was struck with proof and held."""
     (at_b, at_c) = outcome(result(AT_B), result(AT_C)).moments
     assert (at_b.struck, at_b.survived) == (1, True)
     assert (at_c.struck, at_c.survived) == (1, True)
@@ -171,13 +173,14 @@ def test_a_moment_survives_when_every_experiment_that_struck_it_held() -> None:
 
 @pytest.mark.parametrize("verdict", [v for v in Verdict if v is not Verdict.HELD])
 def test_a_moment_does_not_survive_anything_else(verdict: Verdict) -> None:
-    """Rule 1: only *held* is a pass."""
+    """Only *held* is a pass."""
     (at_b,) = outcome(result(AT_B), result(AT_B, verdict=verdict)).moments
     assert (at_b.struck, at_b.survived) == (2, False)
 
 
+@pytest.mark.requirement("HAR-01")
 def test_points_that_were_not_reached_are_moments_too() -> None:
-    """HAR-01: they are in the tally, not reached and not struck."""
+    """Points that were not reached are in the tally, neither reached nor struck."""
     (missed,) = outcome(control=result(incarnations=[hits("a.b.before")])).moments
     assert (missed.moment, missed.reached, missed.struck) == (Moment("a.c.before"), False, 0)
 
@@ -189,7 +192,7 @@ UNSURE = outcome(result(AT_B, verdict=Verdict.HUNG))
 
 @pytest.mark.parametrize("others", list(itertools.permutations([AS_PINNED, BROKEN, UNSURE])))
 def test_the_exit_code_of_a_run(others: tuple[ScenarioOutcome, ...]) -> None:
-    """Rule 8: broken over inconclusive over as pinned, in whatever order."""
+    """Broken goes before inconclusive, and that before as pinned, in whatever order."""
     assert exit_code(others) is ExitCode.BROKEN
     without_broken = tuple(each for each in others if each is not BROKEN)
     assert exit_code(without_broken) is ExitCode.INCONCLUSIVE
@@ -197,7 +200,7 @@ def test_the_exit_code_of_a_run(others: tuple[ScenarioOutcome, ...]) -> None:
 
 
 def test_the_exit_codes_are_the_documented_numbers() -> None:
-    """Rule 8: distinct numbers that scripts rely on."""
+    """The exit codes are distinct numbers that scripts rely on."""
     assert {code.name: code.value for code in ExitCode} == {
         "AS_PINNED": 0,
         "BROKEN": 1,

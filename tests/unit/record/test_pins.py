@@ -31,7 +31,7 @@ def pins_file(tmp_path: Path, text: str) -> Path:
 
 
 def test_pin_by_schedule(tmp_path: Path) -> None:
-    """Issue 6: a pinned failure is known, another is not, and a fixed one is found."""
+    """A pinned failure is known, another is not, and a fixed one is found."""
     pins = read_pins(pins_file(tmp_path, PIN))
     assert pins.know(BROKEN)
     assert not pins.know(ExperimentResult("other", parse(AT), 0, Verdict.BROKEN, FOUND))
@@ -99,7 +99,7 @@ def test_pin_by_fingerprint_alone_is_seen_fixed(tmp_path: Path, oracles: tuple[s
     ],
 )
 def test_malformed_pins_are_refused(tmp_path: Path, text: str, message: str) -> None:
-    """Rule 7: a pin without reason or date, or with a misspelt key, is a usage error."""
+    """A pin without reason or date, or with a misspelt key, is a usage error."""
     with pytest.raises(UsageError, match=message):
         read_pins(pins_file(tmp_path, text))
 

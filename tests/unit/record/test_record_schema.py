@@ -28,7 +28,7 @@ PUBLISHED = ROOT / "reports" / "schema.json"
 
 
 def test_published_schema_is_the_one_of_the_code() -> None:
-    """Issue 6: `reports/schema.json` is what `crash-harness schema` prints."""
+    """`reports/schema.json` is what `crash-harness schema` prints."""
     assert PUBLISHED.read_text(encoding="utf-8") == schema_text()
 
 
@@ -102,7 +102,7 @@ def _missing(value: dict[str, object]) -> None:
 def test_other_records_are_refused(
     tmp_path: Path, spoil: Callable[[dict[str, object]], None], message: str
 ) -> None:
-    """Issue 6: a record of another version, or another shape, is refused with a clear message."""
+    """A record of another version, or another shape, is refused with a clear message."""
     value: dict[str, object] = dict(copy.deepcopy(failure_record()))
     spoil(value)
     with pytest.raises(UsageError, match=message):

@@ -29,7 +29,7 @@ TABLE = "CREATE TABLE inbox (id TEXT PRIMARY KEY, state TEXT);"
 
 
 def test_rows_are_compared_by_their_key(tmp_path: Path) -> None:
-    """Issue 6: durable state as table diffs: added, changed, removed, same."""
+    """Rows are shown as added, changed, removed or the same."""
     before = read_held(
         image(
             tmp_path / "a", f"{TABLE} INSERT INTO inbox VALUES ('a', '1'), ('b', '1'), ('c', '1')"
@@ -61,7 +61,7 @@ def test_rows_without_a_key_are_counted(tmp_path: Path) -> None:
 
 
 def test_changes_are_shown_before_the_rest(tmp_path: Path) -> None:
-    """Rule 11: a large table is cut, its changes are not what is cut, and the cut is said."""
+    """A large table is cut, its changes are not what is cut, and the cut is said."""
     many = "".join(f"INSERT INTO inbox VALUES ('{n:04}', '1');" for n in range(300))
     before = read_held(image(tmp_path / "a", TABLE + many))
     now = read_held(
@@ -74,7 +74,7 @@ def test_changes_are_shown_before_the_rest(tmp_path: Path) -> None:
 
 
 def test_files_have_checksums_and_changes(tmp_path: Path) -> None:
-    """Issue 6: file trees with checksums; names and contents may be anything."""
+    """Files are shown with checksums; names and contents may be anything."""
     before = read_held(image(tmp_path / "a", note="one", old="x"))
     later = image(tmp_path / "b", note="two")
     (later / "worker" / os.fsdecode(b"bad-\xff")).write_bytes(b"\x00")

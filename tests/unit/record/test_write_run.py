@@ -63,7 +63,7 @@ def read(path: Path) -> dict[str, object]:
 
 
 def test_two_equal_runs_differ_in_timing_alone() -> None:
-    """Rule 6: two runs with one seed give the same record apart from ``timing``."""
+    """Two runs with one seed give the same record apart from ``timing``."""
     later = replace(FACTS, lanes=8, started=STARTED + timedelta(days=1), seconds=99.0)
     one, other = recorded(FACTS, failed()), recorded(later, failed())
     assert one["timing"] != other["timing"]
@@ -72,7 +72,7 @@ def test_two_equal_runs_differ_in_timing_alone() -> None:
 
 
 def test_where_scenarios_were_loaded_from_is_no_part_of_the_record() -> None:
-    """Rule 6: the same run from another directory gives the same record."""
+    """The same run from another directory gives the same record."""
     elsewhere = replace(FACTS, scenarios_from="/elsewhere/my_scenarios.py")
     assert recorded(FACTS) == recorded(elsewhere)
 
@@ -162,7 +162,7 @@ def test_a_run_that_took_no_time_has_a_record() -> None:
 
 
 def test_the_record_is_written_as_it_is_returned(tmp_path: Path) -> None:
-    """Rule 10: the record is JSON in UTF-8, and nothing half-written is left."""
+    """The record is JSON in UTF-8, and nothing half-written is left."""
     run = new_run_dir(tmp_path / "runs", STARTED)
     noted = result(AT_B, verdict=Verdict.HUNG, note="größer ✓", fired=0)
     record = write_record(run, outcomes(noted), FACTS)
@@ -171,8 +171,9 @@ def test_the_record_is_written_as_it_is_returned(tmp_path: Path) -> None:
     assert [path.name for path in run.iterdir()] == ["results.json"]
 
 
+@pytest.mark.requirement("HAR-10")
 def test_each_failure_is_written_to_a_folder_of_its_own(tmp_path: Path) -> None:
-    """HAR-10: what was done and what was found, under the fingerprint of the failure."""
+    """A failure's folder says what was done and found, under its fingerprint."""
     run = new_run_dir(tmp_path, STARTED)
     kept = run / "failures" / failed().fingerprint
     kept.mkdir(parents=True)
@@ -218,7 +219,7 @@ def test_each_failure_is_written_to_a_folder_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_failure_that_was_written_can_be_read(tmp_path: Path) -> None:
-    """Design, *uses*: a recorded failure is one that can be run again."""
+    """A recorded failure is one that can be run again."""
     run = new_run_dir(tmp_path, STARTED)
     write_record(run, outcomes(failed()), FACTS)
     failure = read_failure(run / "failures" / failed().fingerprint)
@@ -257,7 +258,7 @@ def test_a_run_is_named_by_its_time_in_utc(tmp_path: Path) -> None:
 def test_a_thousand_runs_in_one_second_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rule 11: the search for a free name is bounded."""
+    """The search for a free name is bounded."""
 
     def taken(_path: Path, **_how: object) -> None:
         raise FileExistsError
@@ -269,7 +270,7 @@ def test_a_thousand_runs_in_one_second_are_refused(
 
 @pytest.mark.parametrize("verdict", [v for v in Verdict if v is not Verdict.BROKEN])
 def test_only_a_failure_has_a_fingerprint(verdict: Verdict) -> None:
-    """Design, *fingerprint*: what is not broken is no failure."""
+    """Only what is broken is a failure."""
     assert result(AT_B, verdict=verdict).fingerprint == ""
 
 

@@ -54,7 +54,7 @@ def test_the_control_leg_can_be_a_failure(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "missing", "missing.json"])
 def test_there_is_no_failure(tmp_path: Path, name: str) -> None:
-    """Rule 8: a wrong path is a usage error that shows it."""
+    """A wrong path is a usage error that shows it."""
     path = tmp_path / name
     file = path / FAILURE if path.is_dir() else path
     with pytest.raises(UsageError, match=f"no recorded failure at {file}: No such file"):
@@ -63,7 +63,7 @@ def test_there_is_no_failure(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"import os"])
 def test_a_failure_that_is_no_json(tmp_path: Path, content: bytes) -> None:
-    """Rule 10: a record is data in JSON; anything else is refused."""
+    """A record is data in JSON; anything else is refused."""
     (tmp_path / FAILURE).write_bytes(content)
     with pytest.raises(UsageError, match=f"{tmp_path / FAILURE} is not JSON"):
         read_failure(tmp_path)
@@ -79,7 +79,7 @@ def test_a_failure_that_is_no_json(tmp_path: Path, content: bytes) -> None:
     ],
 )
 def test_a_failure_of_another_version(tmp_path: Path, content: object, shown: str) -> None:
-    """Rule 10: what this version does not know is refused, with what it does know."""
+    """What this version does not know is refused, with what it does know."""
     (tmp_path / FAILURE).write_text(json.dumps(content))
     with pytest.raises(
         UsageError, match=f"has schema {shown}, and this version reads '{FAILURE_SCHEMA}"
@@ -92,7 +92,7 @@ def test_a_failure_of_another_version(tmp_path: Path, content: object, shown: st
 def test_a_field_that_is_missing_or_of_another_kind(
     tmp_path: Path, field: str, wrong: object
 ) -> None:
-    """Rule 10: every field is checked before it is used."""
+    """Every field is checked before it is used."""
     content = {name: value for name, value in GOOD.items() if name != field}
     if wrong != "missing":
         content[field] = wrong
@@ -106,7 +106,7 @@ def test_a_field_that_is_missing_or_of_another_kind(
 
 @pytest.mark.parametrize("field", NEEDED)
 def test_a_list_where_a_text_or_a_number_is_wanted(tmp_path: Path, field: str) -> None:
-    """Rule 10: every field is checked before it is used."""
+    """Every field is checked before it is used."""
     (tmp_path / FAILURE).write_text(json.dumps({**GOOD, field: []}))
     with pytest.raises(UsageError, match=rf"got `array` - at `\$.{field}`$"):
         read_failure(tmp_path)
@@ -121,7 +121,7 @@ def test_a_failure_that_is_not_an_object(tmp_path: Path, content: object) -> Non
 
 
 def test_a_schedule_that_cannot_be_parsed(tmp_path: Path) -> None:
-    """Rule 7: a schedule from a file is checked like one that was typed."""
+    """A schedule from a file is checked like one that was typed."""
     (tmp_path / FAILURE).write_text(json.dumps({**GOOD, "schedule": "a.b.before=kil"}))
     with pytest.raises(UnknownNameError, match="did you mean 'kill'"):
         read_failure(tmp_path)
@@ -169,7 +169,7 @@ HUNG = result(AT_B, verdict=Verdict.HUNG)
 def test_what_came_of_running_it_again(
     control: ExperimentResult, runs: list[ExperimentResult], expected: Reproduction
 ) -> None:
-    """Rules 5 and 6: every run must agree, and the control leg must hold."""
+    """Every run must agree, and the control leg must hold."""
     executor = Prepared(control, *runs)
     tried = scenario()
     came, results = run_again(FAILURE_READ, tried, cast("Executor", executor), len(runs))

@@ -18,7 +18,7 @@ RENDERED = of_run(run_record(), run_before()) | of_failure(failure_record())
 
 @pytest.mark.parametrize("name", sorted(RENDERED))
 def test_output_is_the_golden_one(name: str) -> None:
-    """Issue 6: every renderer has a golden file; CRASH_HARNESS_GOLDEN=write writes them anew."""
+    """Every renderer has a golden file; CRASH_HARNESS_GOLDEN=write writes them anew."""
     path = GOLDEN / name
     if os.environ.get("CRASH_HARNESS_GOLDEN") == "write":
         path.parent.mkdir(exist_ok=True)
@@ -33,7 +33,7 @@ def test_every_golden_file_has_a_renderer() -> None:
 
 @pytest.mark.parametrize("name", ["repro.py.txt", "test_repro.py.txt"])
 def test_program_uses_the_public_interface_alone(name: str) -> None:
-    """Issue 6: `repro.py` and the test to paste import nothing but the public API."""
+    """`repro.py` and the test to paste import nothing but the public API."""
     imported = {
         node.module
         for node in ast.walk(ast.parse(RENDERED[name]))
@@ -43,7 +43,7 @@ def test_program_uses_the_public_interface_alone(name: str) -> None:
 
 
 def test_terminal_has_colours_only_on_a_terminal() -> None:
-    """Issue 6: plain when not a terminal or with NO_COLOR."""
+    """Output is plain when it is not a terminal, or with NO_COLOR."""
     assert "\x1b" not in terminal(run_record())
     assert "\x1b[" in terminal(run_record(), colour=True)
 

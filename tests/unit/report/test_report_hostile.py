@@ -129,7 +129,7 @@ def harmless() -> dict[str, str]:
 @FUZZ
 @given(TEXTS)
 def test_no_html_from_a_record(text: str) -> None:
-    """Issue 6: no tag, no attribute, no script and no style comes from a record."""
+    """No tag, no attribute, no script and no style comes from a record."""
     pages = of_run(infected(run_record(), text), run_before()) | of_failure(
         infected(failure_record(), text)
     )
@@ -145,7 +145,7 @@ def test_no_html_from_a_record(text: str) -> None:
 @FUZZ
 @given(TEXTS)
 def test_no_markdown_from_a_record(text: str) -> None:
-    """Issue 6: what comes from a record stands in code alone: no link, no mention, no heading."""
+    """What comes from a record stands in code alone: no link, no mention, no heading."""
     outputs = of_run(infected(run_record(), text), None) | of_failure(
         infected(failure_record(), text)
     )
@@ -163,7 +163,7 @@ def test_no_markdown_from_a_record(text: str) -> None:
 @FUZZ
 @given(TEXTS)
 def test_junit_stays_well_formed(text: str) -> None:
-    """Issue 6: JUnit is XML whatever a record holds, with no element of its making."""
+    """JUnit is XML whatever a record holds, with no element of its making."""
     root = ET.fromstring(junit(infected(run_record(), text)).encode())
     assert {element.tag for element in root.iter()} <= {
         "testsuites",
@@ -179,7 +179,7 @@ def test_junit_stays_well_formed(text: str) -> None:
 @FUZZ
 @given(TEXTS)
 def test_terminal_obeys_nothing_of_a_record(text: str) -> None:
-    """Issue 6: no escape reaches a terminal, and no line is a command to a CI system."""
+    """No escape reaches a terminal, and no line is a command to a CI system."""
     record = infected(run_record(), text)
     for scenario, row in zip(record["scenarios"], run_record()["scenarios"], strict=True):
         scenario["name"], scenario["pin"] = row["name"], row["pin"]
@@ -193,7 +193,7 @@ def test_terminal_obeys_nothing_of_a_record(text: str) -> None:
 @FUZZ
 @given(TEXTS)
 def test_annotations_are_one_command_a_line(text: str) -> None:
-    """Issue 6: a record cannot give a CI system a command of its own."""
+    """A record cannot give a CI system a command of its own."""
     record = infected(run_record(), text)
     for row in record["experiments"]:
         row["pin"] = "holds"
@@ -206,7 +206,7 @@ def test_annotations_are_one_command_a_line(text: str) -> None:
 @FUZZ
 @given(TEXTS)
 def test_log_is_one_object_a_line(text: str) -> None:
-    """Issue 6: the event log is NDJSON whatever a record holds."""
+    """The event log is NDJSON whatever a record holds."""
     record = infected(run_record(), text)
     lines = of_run(record, None)["events.ndjson"].splitlines()
     assert len(lines) == len(record["experiments"]) + 4, "an infected run is interrupted too"
@@ -216,7 +216,7 @@ def test_log_is_one_object_a_line(text: str) -> None:
 @FUZZ
 @given(TEXTS)
 def test_programs_hold_texts_as_literals(text: str) -> None:
-    """Rule 10: a record changes the literals of `repro.py` and of the test, and nothing else."""
+    """A record changes the literals of `repro.py` and of the test, and nothing else."""
     outputs = of_failure(infected(failure_record(), text))
     for name in ("repro.py.txt", "test_repro.py.txt"):
         assert _shape(outputs[name]) == _shape(harmless()[name])
@@ -234,7 +234,7 @@ def _shape(source: str) -> str:
 
 @pytest.mark.parametrize("renderer", [failure_page])
 def test_a_million_lines_stay_small(renderer: Callable[..., str]) -> None:
-    """Issue 6, rule 11: a report has a size, whatever the worker wrote."""
+    """A report has a size, whatever the worker wrote."""
     record = failure_record()
     record["incarnations"][0]["output"] = "noise\n" * 1_000_000
     record["violations"] = [{"oracle": "loud", "message": "x" * 1_000_000}] * 1_000
@@ -242,7 +242,7 @@ def test_a_million_lines_stay_small(renderer: Callable[..., str]) -> None:
 
 
 def test_block_shows_the_end_and_says_what_it_left_out() -> None:
-    """Rule 11: a bound that was reached is said."""
+    """A bound that was reached is said."""
     assert block("a\n" * 100, lines=2) == ["… (98 lines before)", "a", "a"]
     assert plain("abcdef", 3) == "abc… (3 more characters)"
     assert plain("a\nb\x1b\x7f\u202e\ud800") == "a\u240ab\u241b\u2421\\u202e\\ud800"

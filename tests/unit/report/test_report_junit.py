@@ -51,7 +51,7 @@ def _used(root: ET.Element) -> tuple[dict[str, set[str]], set[tuple[str, str]]]:
 
 
 def test_nothing_is_written_that_pytest_does_not_write(tmp_path: Path) -> None:
-    """Issue 6: common readers of JUnit XML read it; every element and attribute is pytest's.
+    """Common readers of JUnit XML read it; every element and attribute is pytest's.
 
     What pytest gives a suite and a case is there, but for the host, which is nobody's business.
     """
@@ -73,7 +73,7 @@ def test_nothing_is_written_that_pytest_does_not_write(tmp_path: Path) -> None:
 
 
 def test_every_experiment_has_its_duration() -> None:
-    """Issue 6: durations are those of all experiments, and a suite has their sum."""
+    """Durations are those of all experiments, and a suite has their sum."""
     record = run_record()
     root = ET.fromstring(junit(record))
     cases = {

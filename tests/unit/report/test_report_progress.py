@@ -57,7 +57,7 @@ def shown(*, terminal: bool) -> str:
 
 
 def test_a_log_gets_a_line_now_and_then() -> None:
-    """Rule 11: in CI a long run is seen to go on; a log gets lines and no escapes."""
+    """In CI a long run is seen to go on; a log gets lines and no escapes."""
     assert shown(terminal=False).splitlines() == [
         "smoke: 1 scenario, seed 7, 2 lanes",
         "100 of 250 so far: 100 held",
@@ -67,7 +67,7 @@ def test_a_log_gets_a_line_now_and_then() -> None:
 
 
 def test_a_terminal_gets_a_bar() -> None:
-    """Issue 2: how many of how many, and what they came to."""
+    """A bar shows how many of how many are done, and what they came to."""
     text = shown(terminal=True)
     assert "250/250" in text
     assert "60 broken, 190 held" in text

@@ -27,7 +27,7 @@ def record() -> FailureRecord:
 
 
 def test_what_the_world_and_the_disk_had_of_the_subject(record: FailureRecord) -> None:
-    """Issue 6: why it broke is said of the command that the broken promise names."""
+    """Why it broke is said of the command that the broken promise names."""
     assert why(record) == (
         ("Killed", "after order.charge.before and before order.finish.after (order o1)"),
         ("World by then:", "command o1 acknowledged by session-1; charge o1 by worker-1"),
@@ -78,7 +78,7 @@ def test_failure_without_a_strike_says_so(record: FailureRecord) -> None:
 
 
 def test_remedy_is_the_one_of_the_promise_that_comes_first(record: FailureRecord) -> None:
-    """Issue 6: what to change comes from the oracle that the scenario is pinned by."""
+    """What to change comes from the oracle that the scenario is pinned by."""
     record["violations"].append({"oracle": "commands-end", "message": "o1 never ended"})
     record["promises"][0]["remedy"] = "Report every end."
     assert change(record)[0] == "Save the key of an effect before it happens."
@@ -91,7 +91,7 @@ def test_remedy_is_the_one_of_the_promise_that_comes_first(record: FailureRecord
 
 
 def test_both_legs_are_drawn_at_the_same_places(record: FailureRecord) -> None:
-    """Issue 6: the control leg stands beside the struck one, the missing strike marked."""
+    """The control leg stands beside the struck one, the missing strike marked."""
     struck, control = timeline(record), control_timeline(record)
     assert control is not None
     assert [lane.name for lane in control.lanes] == ["control leg", "disk", "world"]

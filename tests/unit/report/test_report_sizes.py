@@ -9,12 +9,12 @@ from harness.report.timeline_svg import timeline
 
 
 def test_run_of_10_000_experiments_stays_below_5_mb() -> None:
-    """Issue 6: a run of 10,000 experiments renders to under 5 MB."""
+    """A run of 10,000 experiments renders to under 5 MB."""
     assert len(run_page(large_run(10_000), large_run(10_000)).encode()) < 5_000_000
 
 
 def test_history_of_100_000_events_stays_below_2_mb() -> None:
-    """Issue 6: a history of 100,000 events renders to a page that opens at once."""
+    """A history of 100,000 events renders to a page that opens at once."""
     record = large_failure(100_000)
     page = failure_page(record)
     assert len(page.encode()) < 2_000_000

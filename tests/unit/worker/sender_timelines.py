@@ -1,4 +1,4 @@
-"""The timelines of the specification (section 5), each a scene that any sender can be played in.
+"""The timelines of the sender, each a scene that any sender can be played in.
 
 A scene asserts what the table says. The reference sender passes every one; a known-bad sender fails
 the one that its docstring names.
@@ -148,7 +148,7 @@ async def t6(run: SenderRun) -> None:
 
 
 async def t7(run: SenderRun) -> None:
-    """T2 with the session's end at 16: returns without error at 16, whatever is left to wait."""
+    """T2, but the session ends at 16: returns then without error, whatever is left to wait."""
     run.fail(*[True] * 10)
     await run.until(16)
     run.task.cancel()

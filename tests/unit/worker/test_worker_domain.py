@@ -32,6 +32,7 @@ def chained(*links: Exception) -> Exception:
     return links[0]
 
 
+@pytest.mark.requirement("DEL-01", "DEL-03..DEL-06")
 @pytest.mark.parametrize("marked", [True, False])
 @pytest.mark.parametrize("kind", [None, *Kind])
 @pytest.mark.parametrize("layers", [0, 1, 4])
@@ -39,7 +40,7 @@ def chained(*links: Exception) -> Exception:
 def test_only_a_marked_error_of_no_auth_kind_is_retryable(
     marked: bool, kind: Kind | None, layers: int, mark_outside: bool
 ) -> None:
-    """DEL-01, DEL-03..DEL-06: the whole truth table, at every depth and in both orders."""
+    """The whole truth table is tried, at every depth of wrapping and in both orders."""
     parts: list[Exception] = [DeliveryError("mark")] if marked else []
     parts.extend([DomainError(kind, "kind")] if kind else [ConnectionError("plain")])
     if not mark_outside:
@@ -49,8 +50,9 @@ def test_only_a_marked_error_of_no_auth_kind_is_retryable(
     assert kind_of(error) == kind
 
 
+@pytest.mark.requirement("DEL-08", "DEL-10")
 def test_a_group_is_retryable_only_if_every_member_is() -> None:
-    """DEL-08, DEL-10: a delivery joined with a local error is not retryable, and None is not."""
+    """A delivery joined with a local error is not retryable, and None is not."""
     delivery = chained(DeliveryError("mark"), ConnectionError("cut"))
     local = OSError("disk")
     assert retryable_delivery(ExceptionGroup("flush", [delivery, delivery]))
@@ -62,14 +64,16 @@ def test_a_group_is_retryable_only_if_every_member_is() -> None:
 GOOD = {"command_id": "c1", "capability": "compute", "version": 1, "payload": {"a": [1, None]}}
 
 
+@pytest.mark.requirement("INB-12")
 def test_a_command_is_read_and_its_digest_ignores_order_and_id() -> None:
-    """INB-12: the digest is of the content, not of its spelling and not of the identity."""
+    """The digest is of the content, not of its spelling and not of the identity."""
     one = parse_command(json.dumps(GOOD))
     other = parse_command(json.dumps(dict(reversed({**GOOD, "command_id": "c2"}.items()))))
     assert one.digest == other.digest
     assert parse_command(json.dumps({**GOOD, "version": 2})).digest != one.digest
 
 
+@pytest.mark.requirement("INB-13")
 @pytest.mark.parametrize(
     "text",
     [
@@ -105,7 +109,7 @@ def test_a_command_is_read_and_its_digest_ignores_order_and_id() -> None:
     ],
 )
 def test_a_malformed_command_is_refused(text: str) -> None:
-    """INB-13: whatever is wrong with it, it is one kind of error."""
+    """Whatever is wrong with it, it is one kind of error."""
     with pytest.raises(DomainError) as refusal:
         parse_command(text)
     assert refusal.value.kind is Kind.INVALID
@@ -119,10 +123,11 @@ MAY_FOLLOW = {
 """Which states may follow which, written down a second time; nothing follows the others."""
 
 
+@pytest.mark.requirement("ATT-09", "ATT-10")
 @pytest.mark.parametrize("new", AttemptState)
 @pytest.mark.parametrize("old", AttemptState)
 def test_only_the_steps_of_the_life_cycle_are_taken(old: AttemptState, new: AttemptState) -> None:
-    """ATT-09, ATT-10: each pair of states; nothing leaves a terminal state."""
+    """Each pair of states is tried; nothing leaves a terminal state."""
     if new in MAY_FOLLOW.get(old, "").split():
         require_transition(old, new)
     else:
@@ -132,8 +137,9 @@ def test_only_the_steps_of_the_life_cycle_are_taken(old: AttemptState, new: Atte
     assert (old in UNFINISHED) == (old in MAY_FOLLOW)
 
 
+@pytest.mark.requirement("CAP-04")
 def test_progress_has_its_json_names() -> None:
-    """CAP-04: note ``stage_status``."""
+    """The names in JSON are those of the package, ``stage_status`` among them."""
     assert Progress("copy", "running", 40, 2, 5, 1).to_json() == {
         "stage": "copy",
         "stage_status": "running",
@@ -144,26 +150,30 @@ def test_progress_has_its_json_names() -> None:
     }
 
 
+@pytest.mark.requirement("CAP-05")
 @pytest.mark.parametrize("percent", [-1, 101, True, 50.0])
 def test_progress_out_of_range_is_refused(percent: int) -> None:
-    """CAP-05: also a boolean and a float."""
+    """Numbers out of range are refused, and so are a boolean and a float."""
     with pytest.raises(DomainError):
         Progress("s", "running", percent)
 
 
+@pytest.mark.requirement("CAP-05")
 @pytest.mark.parametrize("counts", [(-1, 1, 0), (1, 0, 0), (2, 3, 2), (0, 0, -1)])
 def test_counts_out_of_range_are_refused(counts: tuple[int, int, int]) -> None:
-    """CAP-05: negative counts, and more done than there is."""
+    """Negative counts, and more done than there is, are refused."""
     with pytest.raises(DomainError):
         Progress("s", "running", 0, *counts)
 
 
+@pytest.mark.requirement("CAP-05")
 def test_progress_at_its_bounds_is_accepted() -> None:
-    """CAP-05: 0 and 100 are in range."""
+    """0 and 100 are in range."""
     assert Progress("s", "running", 0).progress == 0
     assert Progress("s", "done", 100, 1, 2, 1).progress == 100
 
 
+@pytest.mark.requirement("REC-01", "REC-02", "REC-14", "REC-15")
 @pytest.mark.parametrize(
     ("state", "policy", "decision"),
     [
@@ -179,7 +189,7 @@ def test_progress_at_its_bounds_is_accepted() -> None:
 def test_the_decision_follows_the_policy(
     state: AttemptState, policy: RecoveryPolicy | None, decision: Decision
 ) -> None:
-    """REC-01, REC-02, REC-14, REC-15: the capability is asked, and only about what had begun."""
+    """The capability is asked, and only about what had begun."""
     asked = []
 
     def propose() -> Proposal:
@@ -190,20 +200,22 @@ def test_the_decision_follows_the_policy(
     assert bool(asked) == (state is not AttemptState.PENDING and policy is not None)
 
 
+@pytest.mark.requirement("REG-01", "REG-04", "REG-05")
 @pytest.mark.parametrize(
     "fields", [("", "n", "d"), ("i", "", "d"), ("i", "n", ""), ("", "", ""), (" ", "n", "d")]
 )
 def test_a_registration_without_identity_is_refused_first(fields: tuple[str, str, str]) -> None:
-    """REG-01, REG-04, REG-05: the identity is checked before the CPU; blanks are refused too."""
+    """The identity is checked before the CPU; blanks are refused too."""
     with pytest.raises(DomainError, match=r"^Worker 注册信息缺少实例、名称或 Node$") as refusal:
         Registration(*fields, NodeInventory(0)).validate()
     assert refusal.value.kind is Kind.INVALID
     assert str(refusal.value.__cause__) == "worker instance ID, name, and node ID are required"
 
 
+@pytest.mark.requirement("REG-02")
 @pytest.mark.parametrize("millis", [-1, 0])
 def test_a_registration_without_cpu_is_refused(millis: int) -> None:
-    """REG-02: 1 is the least."""
+    """A capacity below 1 is refused."""
     with pytest.raises(DomainError, match=r"^Worker CPU 资源采集不可用$") as refusal:
         Registration("i", "n", "d", NodeInventory(millis)).validate()
     assert refusal.value.kind is Kind.INVALID
@@ -211,20 +223,22 @@ def test_a_registration_without_cpu_is_refused(millis: int) -> None:
     Registration("i", "n", "d", NodeInventory(1)).validate()
 
 
+@pytest.mark.requirement("INV-12")
 @pytest.mark.parametrize(
     "name",
     ["", ".", "..", "../x", "a/b", "a\\b", "/etc", ".hidden", "a\0b", "x.tmp", "é" * 51, "\ud800"],
 )
 def test_a_name_that_leaves_its_directory_is_refused(name: str) -> None:
-    """INV-12, FIL-06: no traversal, no separators, and no name of a temporary file."""
+    """Traversal, separators and the names of temporary files are refused."""
     with pytest.raises(DomainError):
         check_file_name(name)
     with pytest.raises(DomainError):
         ArtifactSet(name, "attempt-1")
 
 
+@pytest.mark.requirement("ATT-08")
 def test_a_body_that_cannot_be_sent_is_the_capabilitys_failure() -> None:
-    """ATT-08: found when the result is made, not when it is saved or sent."""
+    """It is found when the result is made, not when it is saved or sent."""
     for value in (float("nan"), "\ud800"):
         with pytest.raises(ValueError, match=r".+"):
             AttemptEvent(EventKind.SUCCEEDED, {"value": value})

@@ -29,8 +29,9 @@ def bench_with_pending() -> tuple[Bench, Execution]:
     return bench, bench.execution()
 
 
+@pytest.mark.requirement("INB-08", "ATT-03", "OUT-07")
 def test_running_is_saved_first_and_the_sender_is_woken_last() -> None:
-    """INB-08, ATT-03, OUT-07: the order of the steps."""
+    """The steps have this order."""
 
     async def run() -> None:
         bench, execution = bench_with_pending()
@@ -43,9 +44,10 @@ def test_running_is_saved_first_and_the_sender_is_woken_last() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ATT-07", "ATT-08", "CAP-09")
 @pytest.mark.parametrize("error", [ValueError("bad \ud800 input"), OSError("x" * 5000), None])
 def test_a_failure_is_a_result(error: Exception | None) -> None:
-    """ATT-07, ATT-08, CAP-09: an exception, and no event at all, end in one failure event."""
+    """An exception, and no event at all, end in one failure event."""
 
     async def run() -> None:
         bench, execution = bench_with_pending()
@@ -67,8 +69,9 @@ def test_a_failure_is_a_result(error: Exception | None) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("CAP-03", "CAP-06", "CAP-07")
 def test_a_report_is_a_checkpoint_and_then_a_heartbeat() -> None:
-    """CAP-03, CAP-06, CAP-07: in this order, with numbers that go on after a restart."""
+    """The two come in this order, with numbers that go on after a restart."""
 
     async def run() -> None:
         bench, execution = bench_with_pending()
@@ -90,8 +93,9 @@ def test_a_report_is_a_checkpoint_and_then_a_heartbeat() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("CAP-07", "SES-05")
 def test_a_lost_heartbeat_is_not_fatal() -> None:
-    """CAP-07, SES-05: the work goes on, and the loss is visible."""
+    """The work goes on, and the loss is visible."""
 
     async def run() -> None:
         bench, execution = bench_with_pending()
@@ -109,8 +113,9 @@ def test_a_lost_heartbeat_is_not_fatal() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("CAP-07", "OUT-22")
 def test_a_store_that_fails_in_a_report_ends_no_attempt() -> None:
-    """CAP-07, OUT-22: returned to the capability and, even if it hides it, to the worker."""
+    """The error reaches the capability and, even if that hides it, the worker."""
 
     async def run() -> None:
         bench, execution = bench_with_pending()
@@ -134,8 +139,9 @@ def test_a_store_that_fails_in_a_report_ends_no_attempt() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("CAP-11")
 def test_a_report_after_the_end_is_ignored() -> None:
-    """CAP-11: nothing is saved, and the attempt is not opened again."""
+    """Nothing is saved, and the attempt is not opened again."""
 
     async def run() -> None:
         bench, execution = bench_with_pending()
@@ -154,8 +160,9 @@ def test_a_report_after_the_end_is_ignored() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ATT-08", "CAP-05")
 def test_evidence_that_is_not_json_is_the_capabilitys_failure() -> None:
-    """ATT-08, CAP-05: refused by the reporter, nothing saved, and no failure of the store."""
+    """The reporter refuses it, nothing is saved, and it is not a failure of the store."""
 
     async def run() -> None:
         bench, execution = bench_with_pending()
@@ -172,8 +179,9 @@ def test_evidence_that_is_not_json_is_the_capabilitys_failure() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("CAP-02")
 def test_a_capability_that_is_not_installed_is_never_running() -> None:
-    """CAP-02: a visible failure, and nothing that a restart could take for interrupted work."""
+    """It fails visibly, and leaves nothing that looks like interrupted work."""
 
     async def run() -> None:
         bench = Bench()

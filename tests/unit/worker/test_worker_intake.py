@@ -29,8 +29,9 @@ async def take_in(intake: Intake, given: Command) -> tuple[Attempt | None, bool]
     return intake.attempt_at(given, saved), acknowledged
 
 
+@pytest.mark.requirement("INB-01", "INB-08")
 def test_a_command_is_saved_before_it_is_confirmed() -> None:
-    """INB-01, INB-08: the order of the two steps."""
+    """The order of the two steps."""
 
     async def run() -> None:
         bench = Bench()
@@ -40,8 +41,9 @@ def test_a_command_is_saved_before_it_is_confirmed() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("INB-03", "INB-06")
 def test_a_repeat_is_confirmed_again_and_nothing_else() -> None:
-    """INB-03, INB-06: one attempt, two confirmations."""
+    """A repeat gives two confirmations and one attempt."""
 
     async def run() -> None:
         bench = Bench()
@@ -54,9 +56,10 @@ def test_a_repeat_is_confirmed_again_and_nothing_else() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("INB-03", "INB-04", "INB-06", "ATT-10")
 @pytest.mark.parametrize("state", list(AttemptState))
 def test_a_repeat_in_every_state_changes_nothing(state: AttemptState) -> None:
-    """INB-03, INB-04, INB-06, ATT-10: acknowledged again, also by a full and draining worker."""
+    """A repeat is acknowledged again, also by a full and draining worker."""
 
     async def run() -> None:
         bench = Bench()
@@ -70,8 +73,9 @@ def test_a_repeat_in_every_state_changes_nothing(state: AttemptState) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("INB-12", "AMB-12")
 def test_other_content_under_a_known_id_is_refused_visibly() -> None:
-    """INB-12, AMB-12: the first stays, the second is neither confirmed nor executed."""
+    """The first stays, the second is neither confirmed nor executed."""
 
     async def run() -> None:
         bench = Bench()
@@ -86,8 +90,9 @@ def test_other_content_under_a_known_id_is_refused_visibly() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("INB-07")
 def test_a_failed_save_is_not_confirmed() -> None:
-    """INB-07: the error is the store's own, and the ACK is not sent."""
+    """The error is the store's own, and the ACK is not sent."""
 
     async def run() -> None:
         bench = Bench()
@@ -99,8 +104,9 @@ def test_a_failed_save_is_not_confirmed() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("INB-09", "AMB-11")
 def test_a_lost_confirmation_does_not_stop_the_execution() -> None:
-    """INB-09, AMB-11: the attempt is handed on, and the loss is visible."""
+    """The attempt is handed on, and the loss is visible."""
 
     async def run() -> None:
         bench = Bench()
@@ -113,8 +119,9 @@ def test_a_lost_confirmation_does_not_stop_the_execution() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("INB-13")
 def test_a_malformed_command_leaves_nothing_however_often_it_comes() -> None:
-    """INB-13: refused visibly each time, no row, no confirmation."""
+    """It is refused visibly each time, without a row or a confirmation."""
 
     async def run() -> None:
         bench = Bench()
@@ -128,8 +135,9 @@ def test_a_malformed_command_leaves_nothing_however_often_it_comes() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ADM-01", "ADM-03", "INV-15")
 def test_of_fifty_at_once_as_many_come_in_as_there_is_room_for() -> None:
-    """ADM-01, ADM-03, INV-15: the check and the saving are one step; the rest is refused."""
+    """The check and the saving are one step; the rest is refused."""
 
     async def run() -> None:
         bench = Bench()
@@ -153,11 +161,12 @@ def test_of_fifty_at_once_as_many_come_in_as_there_is_room_for() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ADM-02", "REC-18")
 @pytest.mark.parametrize(
     "state", [AttemptState.PENDING, AttemptState.RUNNING, AttemptState.RECOVERING]
 )
 def test_what_an_earlier_life_left_open_takes_room(state: AttemptState) -> None:
-    """ADM-02, REC-18: counted from the store, so it is right after a restart."""
+    """Room is counted from the store, so it is right after a restart."""
 
     async def run() -> None:
         bench = Bench()
@@ -170,6 +179,7 @@ def test_what_an_earlier_life_left_open_takes_room(state: AttemptState) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("DRN-04", "DRN-08", "DRN-09", "AMB-20")
 @pytest.mark.parametrize(
     ("order", "reason"),
     [
@@ -179,7 +189,7 @@ def test_what_an_earlier_life_left_open_takes_room(state: AttemptState) -> None:
     ],
 )
 def test_an_order_keeps_new_commands_out_and_leaves_no_row(order: Order, reason: str) -> None:
-    """DRN-04, DRN-08, DRN-09, AMB-20: refused explicitly, not acknowledged, not saved."""
+    """A new command is refused explicitly, not acknowledged and not saved."""
 
     async def run() -> None:
         bench = Bench()
@@ -192,8 +202,9 @@ def test_an_order_keeps_new_commands_out_and_leaves_no_row(order: Order, reason:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("DRN-10", "REG-07")
 def test_an_inventory_that_cannot_be_read_or_is_empty_counts_as_full() -> None:
-    """DRN-10, REG-07: not as unlimited."""
+    """Capacity that cannot be read, or is 0, means full and not unlimited."""
 
     async def run() -> None:
         bench = Bench()
@@ -207,8 +218,9 @@ def test_an_inventory_that_cannot_be_read_or_is_empty_counts_as_full() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ADM-03")
 def test_room_that_is_made_during_the_check_is_not_missed() -> None:
-    """ADM-03: a refusal counts only if no attempt ended meanwhile; else it is looked at again."""
+    """A refusal counts only if no attempt ended meanwhile; else it is looked at again."""
 
     async def run() -> None:
         bench = Bench()

@@ -126,9 +126,10 @@ ARCHIVES: dict[str, bytes] = {
 }
 
 
+@pytest.mark.requirement("ZIP-01..ZIP-06", "ATT-08", "INV-12")
 @pytest.mark.parametrize("case", ARCHIVES)
 def test_a_bad_archive_is_refused_as_a_whole_and_leaves_nothing(tmp_path: Path, case: str) -> None:
-    """ZIP-01..ZIP-06, ATT-08, INV-12: with a reason, nothing in the set and nothing outside."""
+    """It is refused with a reason, and nothing is left in the set or outside."""
     (tmp_path / "inputs").mkdir()
     (tmp_path / "inputs" / "bad.zip").write_bytes(ARCHIVES[case])
     trees = LocalTreeSpace(tmp_path / "files", tmp_path / "inputs")
@@ -139,8 +140,9 @@ def test_a_bad_archive_is_refused_as_a_whole_and_leaves_nothing(tmp_path: Path, 
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["bad.zip", "inputs"]
 
 
+@pytest.mark.requirement("ZIP-05")
 def test_exactly_the_limits_pass() -> None:
-    """ZIP-05: total, entries, ratio and depth, each exactly, and one more of each is refused."""
+    """Total, entries, ratio and depth pass exactly at the limit, and no further."""
     assert len(read_archive(zipped(("a", b"x" * 600), ("b", b"y" * 400)), LIMITS)) == 2
     assert len(read_archive(zipped(*((f"f{n}", b"") for n in range(5))), LIMITS)) == 5
     assert read_archive(zipped(("a/b/c/d", b"")), LIMITS)[0].path == "a/b/c/d"
@@ -153,8 +155,9 @@ def test_exactly_the_limits_pass() -> None:
         read_archive(packed, Limits(ratio=(1000 - 1) // size))
 
 
+@pytest.mark.requirement("ZIP-04", "REC-11")
 def test_an_archive_that_is_cut_is_fetched_again_with_growing_waits(tmp_path: Path) -> None:
-    """ZIP-04, REC-11: what was cut is no bad archive, and the file server is not hammered."""
+    """What was cut is no bad archive, and the file server is not hammered."""
     remote, clock = FakeRemote(), NoTime()
     remote.answer(
         "GET", "/files/a.zip", *[Reply(200, GOOD[:50], whole=False)] * 3, Reply(200, GOOD)
@@ -166,8 +169,9 @@ def test_an_archive_that_is_cut_is_fetched_again_with_growing_waits(tmp_path: Pa
     assert clock.slept == [1, 2, 4]
 
 
+@pytest.mark.requirement("ZIP-02", "ZIP-04")
 def test_an_archive_that_is_too_large_to_be_read_whole_is_refused(tmp_path: Path) -> None:
-    """ZIP-02, ZIP-04: at once, and not asked for again."""
+    """It is refused at once and not asked for again."""
     remote = FakeRemote()
     remote.answer("GET", "/files/a.zip", Reply(200, b"x" * 100_001, whole=False))
     work = Unpack(LocalTreeSpace(tmp_path / "files", tmp_path / "inputs"), remote, NoTime(), LIMITS)
@@ -177,5 +181,5 @@ def test_an_archive_that_is_too_large_to_be_read_whole_is_refused(tmp_path: Path
 
 
 def test_there_are_so_many() -> None:
-    """F-INPUT: counted, so that none is lost from the list."""
+    """The cases are counted, so that none is lost from the list."""
     assert len(ARCHIVES) == 50

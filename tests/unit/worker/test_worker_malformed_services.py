@@ -86,9 +86,10 @@ def rendered(remote: FakeRemote, reporter: Saving) -> AttemptEvent:
     return event
 
 
+@pytest.mark.requirement("REC-10", "UNK-03", "UNK-05")
 @pytest.mark.parametrize("case", MALFORMED)
 def test_a_create_that_is_answered_badly_is_unknown_and_not_sent_again(case: str) -> None:
-    """REC-10, UNK-03, UNK-05: no proof that there is no job; what was asked is saved."""
+    """The answer does not prove that there is no job; what was asked is saved."""
     remote, reporter = FakeRemote(), Saving()
     remote.answer("GET", "/render/capabilities", CAN)
     remote.answer("POST", JOBS, MALFORMED[case])
@@ -100,9 +101,10 @@ def test_a_create_that_is_answered_badly_is_unknown_and_not_sent_again(case: str
     assert reporter.checkpoint.evidence["request_id"] == "render-attempt-1"
 
 
+@pytest.mark.requirement("ATT-08", "REC-10")
 @pytest.mark.parametrize("status", [400, 403, 404, 409, 501])
 def test_a_create_that_is_refused_fails(status: int) -> None:
-    """ATT-08, REC-10: a refusal says that there is no job."""
+    """A refusal says that there is no job."""
     remote = FakeRemote()
     remote.answer("GET", "/render/capabilities", CAN)
     remote.answer("POST", JOBS, Reply(status))
@@ -111,9 +113,10 @@ def test_a_create_that_is_refused_fails(status: int) -> None:
     assert str(status) in str(event.body["reason"])
 
 
+@pytest.mark.requirement("REC-10", "UNK-08")
 @pytest.mark.parametrize("case", LOOK_UPS)
 def test_a_look_up_that_is_answered_badly_is_unknown_and_creates_nothing(case: str) -> None:
-    """REC-10, UNK-08: whatever it is, it is not "not found"."""
+    """Whatever it is, it is not "not found"."""
     remote = FakeRemote()
     remote.answer("GET", JOBS, LOOK_UPS[case])
     event = rendered(remote, Saving(LOOKS))
@@ -122,19 +125,21 @@ def test_a_look_up_that_is_answered_badly_is_unknown_and_creates_nothing(case: s
     assert remote.times("POST", JOBS) == 0
 
 
+@pytest.mark.requirement("REC-09", "REC-10")
 @pytest.mark.parametrize("case", POLLS)
 def test_a_poll_that_is_answered_badly_is_unknown_and_keeps_the_job(case: str) -> None:
-    """REC-09, REC-10: the job is named in the event, for the person who looks for it."""
+    """The job is named in the event, for the person who looks for it."""
     remote = FakeRemote()
     remote.answer("GET", JOB, POLLS[case])
     event = rendered(remote, Saving(KNOWS))
     assert (event.kind, event.body["job_id"]) == (EventKind.UNKNOWN, "job-1")
 
 
+@pytest.mark.requirement("REC-16", "UNK-02", "REC-12")
 @pytest.mark.parametrize("case", MALFORMED)
 @pytest.mark.parametrize("path", ["/render/capabilities", "/notifications/capabilities"])
 def test_what_a_service_can_do_is_never_guessed(path: str, case: str) -> None:
-    """REC-16, UNK-02, REC-12: the attempt fails before anything is sent, or trusts in nothing."""
+    """The attempt fails before anything is sent, or trusts in nothing."""
     remote, reporter = FakeRemote(), Saving()
     remote.answer("GET", path, MALFORMED[case])
     remote.answer("POST", JOBS, network_failure())
@@ -165,27 +170,30 @@ def notified(reply: Reply, *, honours: bool) -> tuple[AttemptEvent, int]:
     return event, remote.times("POST", "/notifications")
 
 
+@pytest.mark.requirement("ATT-08")
 @pytest.mark.parametrize("honours", [True, False])
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 410, 422, 501])
 def test_a_notification_that_is_refused_fails(status: int, *, honours: bool) -> None:
-    """ATT-08: a refusal is an answer."""
+    """A refusal is an answer."""
     event, sent = notified(Reply(status, b"\xff{"), honours=honours)
     assert (event.kind, sent) == (EventKind.FAILED, 1)
     assert str(status) in str(event.body["reason"])
 
 
+@pytest.mark.requirement("REC-12", "REC-16", "UNK-05")
 @pytest.mark.parametrize("honours", [True, False])
 @pytest.mark.parametrize("status", [201, 203, 204, 206, 299, 300, 301, 302, 304, 307, 308])
 def test_a_notification_that_may_have_been_taken_is_unknown(status: int, *, honours: bool) -> None:
-    """REC-12, REC-16, UNK-05: what is neither an acceptance nor a refusal is not made into one."""
+    """What is neither an acceptance nor a refusal is not made into one."""
     event, sent = notified(Reply(status, b"{}"), honours=honours)
     assert (event.kind, sent) == (EventKind.UNKNOWN, 1)
     assert str(status) in str(event.body["reason"])
 
 
+@pytest.mark.requirement("REC-12")
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000, b"<html>"])
 def test_a_notification_that_was_taken_needs_no_body(body: bytes) -> None:
-    """REC-12: the status says it, and what is beside it changes nothing."""
+    """The status says it, and what is beside it changes nothing."""
     for whole in (True, False):
         event, sent = notified(Reply(202, body, whole=whole), honours=False)
         assert (event.kind, sent) == (EventKind.SUCCEEDED, 1)
@@ -230,11 +238,12 @@ BAD_PARTS = {
 }
 
 
+@pytest.mark.requirement("REC-04", "REC-08")
 @pytest.mark.parametrize("case", BAD_PARTS)
 def test_a_part_that_cannot_be_placed_fails_the_transfer_and_leaves_nothing(
     tmp_path: Path, case: str
 ) -> None:
-    """REC-04, REC-08, FIL-09: an error with words, after a bounded number of answers; no file."""
+    """It fails with a reason after a bounded number of answers, and leaves no file."""
     remote = FakeRemote()
     remote.answer("GET", "/files/f", BAD_PARTS[case])
     work = Transfer(LocalFileSpace(tmp_path), remote, NoTime())
@@ -245,9 +254,10 @@ def test_a_part_that_cannot_be_placed_fails_the_transfer_and_leaves_nothing(
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
+@pytest.mark.requirement("REC-03")
 @pytest.mark.parametrize("status", [204, 301, 400, 404, 501])
 def test_a_source_that_is_not_given_fails_the_work(status: int) -> None:
-    """REC-03: there is no input, and nothing is made up."""
+    """There is no input, and nothing is made up."""
     remote = FakeRemote()
     remote.answer("GET", "/files/f", Reply(status))
     command = Command("c1", "compute", 1, {"source": "f", "rounds": 2})
@@ -255,9 +265,10 @@ def test_a_source_that_is_not_given_fails_the_work(status: int) -> None:
         asyncio.run(Compute(remote, NoTime()).execute(command, Saving()))
 
 
+@pytest.mark.requirement("REC-03", "REC-11")
 @pytest.mark.parametrize("size", [0, 5])
 def test_a_source_that_is_cut_is_asked_for_again_with_growing_waits(size: int) -> None:
-    """REC-03, REC-11: never computed with, and the file server is not hammered."""
+    """A cut source is never computed with, and the file server is not hammered."""
     remote, clock = FakeRemote(), NoTime()
     cut = Reply(200, b"x" * size, whole=False)
     remote.answer("GET", "/files/f", *[cut] * 3, Reply(200, b"all of it"))
@@ -268,8 +279,9 @@ def test_a_source_that_is_cut_is_asked_for_again_with_growing_waits(size: int) -
     assert clock.slept == [1, 2, 4]
 
 
+@pytest.mark.requirement("REC-03", "ATT-08")
 def test_a_source_that_is_too_large_is_refused_and_not_asked_for_for_ever() -> None:
-    """REC-03, ATT-08: a body that was cut because it is too large never comes whole."""
+    """A body that was cut because it is too large never comes whole."""
     remote = FakeRemote()
     remote.answer("GET", "/files/f", Reply(200, b"x" * (MAX_SOURCE_BYTES + 1), whole=False))
     command = Command("c1", "compute", 1, {"source": "f", "rounds": 2})
@@ -278,8 +290,9 @@ def test_a_source_that_is_too_large_is_refused_and_not_asked_for_for_ever() -> N
     assert remote.times("GET", "/files/f") == 1
 
 
+@pytest.mark.requirement("REC-11")
 def test_a_service_that_does_not_answer_is_asked_again_and_nothing_is_submitted() -> None:
-    """REC-11: ten rounds of failures, with growing waits, and one job in the end."""
+    """Ten rounds of failures have growing waits, and there is one job in the end."""
     remote, clock = FakeRemote(), NoTime()
     failures = [network_failure() if n % 2 else Reply(503) for n in range(10)]
     found: JsonObject = {"jobs": [{"job_id": "job-1", "state": "running"}]}
@@ -293,5 +306,5 @@ def test_a_service_that_does_not_answer_is_asked_again_and_nothing_is_submitted(
 
 
 def test_there_are_so_many() -> None:
-    """F-INPUT: counted, so that none is lost from the lists."""
+    """The cases are counted, so that none is lost from the lists."""
     assert len(MALFORMED) + len(LOOK_UPS) + len(POLLS) + len(BAD_PARTS) == 96

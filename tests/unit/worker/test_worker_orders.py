@@ -57,6 +57,7 @@ def found(bench: Bench, command_id: str) -> JsonValue:
     return next(e for e in bench.control.sent if e.command_id == command_id).body["found"]
 
 
+@pytest.mark.requirement("DRN-01", "AMB-14")
 @pytest.mark.parametrize(
     ("name", "payload", "order"),
     [
@@ -72,10 +73,11 @@ def found(bench: Bench, command_id: str) -> JsonValue:
 def test_an_order_is_a_command_with_a_name_of_its_own(
     name: str, payload: dict[str, JsonValue], order: Order | None
 ) -> None:
-    """DRN-01, AMB-14: read from capability and payload; a clean-up is work."""
+    """An order is read from capability and payload; a clean-up is work."""
     assert order_of(Command("o", f"control.{name}", 1, payload)) == order
 
 
+@pytest.mark.requirement("INB-13")
 @pytest.mark.parametrize(
     ("name", "payload"),
     [
@@ -88,7 +90,7 @@ def test_an_order_is_a_command_with_a_name_of_its_own(
     ],
 )
 def test_a_malformed_order_is_refused(name: str, payload: dict[str, JsonValue]) -> None:
-    """INB-13: no row, no acknowledgement, no loop; the worker goes on."""
+    """It gets no row, no acknowledgement and no loop, and the worker goes on."""
 
     async def run() -> None:
         bench = Bench()
@@ -101,8 +103,9 @@ def test_a_malformed_order_is_refused(name: str, payload: dict[str, JsonValue]) 
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ADM-04", "ADM-06", "CAP-10")
 def test_a_running_attempt_is_stopped_by_a_cancel() -> None:
-    """ADM-04, ADM-06, CAP-10: saved first, then stopped; a repeat of the cancel only confirmed."""
+    """The cancel is saved, then the attempt stopped; a repeated cancel is only confirmed."""
 
     async def run() -> None:
         bench = Bench()
@@ -124,8 +127,9 @@ def test_a_running_attempt_is_stopped_by_a_cancel() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ADM-07")
 def test_a_cancel_that_comes_before_the_start_prevents_it() -> None:
-    """ADM-07: saved between acceptance and RUNNING, the capability is never called."""
+    """If the cancel is saved before RUNNING, the capability is never called."""
 
     async def run() -> None:
         bench = Bench()
@@ -152,6 +156,7 @@ def test_a_cancel_that_comes_before_the_start_prevents_it() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ADM-09", "ATT-10")
 @pytest.mark.parametrize(
     ("state", "told"),
     [
@@ -164,7 +169,7 @@ def test_a_cancel_that_comes_before_the_start_prevents_it() -> None:
 def test_a_cancel_of_what_is_over_or_not_known_changes_nothing(
     state: AttemptState | None, told: str
 ) -> None:
-    """ADM-09, ATT-10: and is answered, also after a restart."""
+    """Such a cancel is answered, also after a restart, and changes nothing."""
 
     async def run() -> None:
         bench = Bench()
@@ -179,6 +184,7 @@ def test_a_cancel_of_what_is_over_or_not_known_changes_nothing(
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ADM-08", "ADM-10", "CP-K5")
 @pytest.mark.parametrize(
     ("state", "policy", "decision"),
     [
@@ -191,14 +197,15 @@ def test_a_cancel_of_what_is_over_or_not_known_changes_nothing(
 def test_a_restart_honours_a_saved_cancel(
     state: AttemptState, policy: RecoveryPolicy | None, decision: Decision
 ) -> None:
-    """ADM-08, ADM-10, CP-K5: but never calls cancelled what may have had an effect outside."""
+    """It never calls cancelled what may have had an effect outside."""
     propose = partial(Proposal, Decision.RESUME, "")
     assert decide(state, policy, propose, cancelled=True).decision is decision
     assert end_of_cancel(None) is EventKind.UNKNOWN
 
 
+@pytest.mark.requirement("ADM-08", "CP-K5")
 def test_a_cancel_that_was_saved_and_not_applied_is_applied_by_the_next_life() -> None:
-    """ADM-08, CP-K5: found by the recovery scan, never executed, and reported."""
+    """The recovery scan finds it; the command is never executed, and reported."""
 
     async def run() -> None:
         bench = Bench()
@@ -212,8 +219,9 @@ def test_a_cancel_that_was_saved_and_not_applied_is_applied_by_the_next_life() -
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ADM-04", "ADM-05")
 def test_the_running_set_is_of_this_process_only() -> None:
-    """ADM-04, ADM-05: no double start, no leak, and absence from it stops nothing."""
+    """Nothing starts twice or leaks, and absence from the set stops nothing."""
     running = Running()
     with running.entered("c1") as handle:
         with pytest.raises(DomainError) as refusal, running.entered("c1"):
@@ -226,8 +234,9 @@ def test_the_running_set_is_of_this_process_only() -> None:
     assert len(running) == 0
 
 
+@pytest.mark.requirement("DRN-03..DRN-05", "INV-14")
 def test_a_draining_worker_finishes_reports_and_admits_nothing() -> None:
-    """DRN-03..DRN-05, INV-14: running work ends, the outbox is sent, a repeat is confirmed."""
+    """Running work ends, the outbox is sent, a repeat is confirmed."""
 
     async def run() -> None:
         bench = Bench()
@@ -247,8 +256,9 @@ def test_a_draining_worker_finishes_reports_and_admits_nothing() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("DRN-01", "DRN-03", "DRN-06", "CP-K3")
 def test_draining_ends_by_an_order_only() -> None:
-    """DRN-01, DRN-03, DRN-06, CP-K3: not by a restart, a recovery or a new session."""
+    """A restart, a recovery and a new session do not end a drain."""
 
     async def run() -> None:
         bench = Bench()
@@ -272,8 +282,9 @@ def test_draining_ends_by_an_order_only() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("DRN-02", "CP-K1")
 def test_a_drain_that_could_not_be_saved_is_neither_confirmed_nor_in_force() -> None:
-    """DRN-02, CP-K1: the store's error ends the worker, and the next life is not draining."""
+    """The store's error ends the worker, and the next life is not draining."""
 
     async def run() -> None:
         bench = Bench()
@@ -288,8 +299,9 @@ def test_a_drain_that_could_not_be_saved_is_neither_confirmed_nor_in_force() -> 
     asyncio.run(run())
 
 
+@pytest.mark.requirement("DRN-08", "DRN-11", "REC-18")
 def test_a_smaller_capacity_stops_nothing_and_keeps_new_work_out() -> None:
-    """DRN-08, DRN-11, REC-18: from 4 to 1 with three open; none ends, none is dropped."""
+    """Going from 4 to 1 with three attempts open ends none and drops none."""
 
     async def run() -> None:
         bench = Bench()
@@ -317,8 +329,9 @@ def test_a_smaller_capacity_stops_nothing_and_keeps_new_work_out() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("DRN-09", "DRN-11")
 def test_a_withdrawn_capability_finishes_what_it_began() -> None:
-    """DRN-09, DRN-11: no new command for it; the other version is not concerned."""
+    """It takes no new command, and the other version is not concerned."""
 
     async def run() -> None:
         bench = Bench()
@@ -341,8 +354,9 @@ def test_a_withdrawn_capability_finishes_what_it_began() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ADM-03", "SES-06", "INV-9")
 def test_a_command_that_was_turned_away_is_asked_for_when_an_attempt_ends() -> None:
-    """ADM-03, SES-06, INV-9: asked for by the worker; what it holds already is left alone."""
+    """The worker asks for it, and leaves alone what it holds already."""
 
     async def run() -> None:
         bench = Bench()
@@ -361,8 +375,9 @@ def test_a_command_that_was_turned_away_is_asked_for_when_an_attempt_ends() -> N
     asyncio.run(run())
 
 
+@pytest.mark.requirement("CAP-08", "OUT-28", "SES-02")
 def test_three_running_attempts_outlive_sixty_seconds_without_a_network() -> None:
-    """CAP-08, OUT-28, SES-02: they end, and are reported when the network is back."""
+    """The three attempts end, and are reported when the network is back."""
 
     async def run() -> None:
         bench = Bench()
@@ -380,8 +395,9 @@ def test_three_running_attempts_outlive_sixty_seconds_without_a_network() -> Non
     asyncio.run(run())
 
 
+@pytest.mark.requirement("OUT-32", "SES-01", "SES-02", "OUT-01")
 def test_a_new_session_has_a_new_sender_and_the_old_one_is_gone() -> None:
-    """OUT-32, SES-01, SES-02, OUT-01: after a wait; the first wait is 1 s again."""
+    """The new sender comes after a wait, and its first wait is 1 s again."""
 
     async def run() -> None:
         bench = Bench()
@@ -399,8 +415,9 @@ def test_a_new_session_has_a_new_sender_and_the_old_one_is_gone() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ATT-12")
 def test_the_same_ids_and_clock_give_the_same_run() -> None:
-    """ATT-12: two lives on equal doubles make the same calls and the same identities."""
+    """Two lives on equal doubles make the same calls and the same identities."""
 
     async def run() -> tuple[list[str], list[object]]:
         bench = Bench()
@@ -412,8 +429,9 @@ def test_the_same_ids_and_clock_give_the_same_run() -> None:
     assert asyncio.run(run()) == asyncio.run(run())
 
 
+@pytest.mark.requirement("CAP-01", "REC-02")
 def test_the_runtime_knows_no_capability_by_name() -> None:
-    """CAP-01, REC-02: another capability under another name takes the same way."""
+    """Another capability under another name takes the same way."""
 
     async def run() -> None:
         bench = Bench()

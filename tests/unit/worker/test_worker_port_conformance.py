@@ -109,11 +109,12 @@ async def over_http(world: World) -> AsyncIterator[Network]:
 NETWORKS = pytest.mark.parametrize("network", [faked, over_http])
 
 
+@pytest.mark.requirement("SES-01", "SES-04", "SES-05", "ATT-05", "INB-06")
 @NETWORKS
 def test_a_session_takes_acknowledgements_refusals_events_and_heartbeats(
     world: World, network: Callable[[World], AbstractAsyncContextManager[Network]]
 ) -> None:
-    """SES-01, SES-04, SES-05, ATT-05, INB-06: each may be sent again, with the same outcome."""
+    """Each of them may be sent again, with the same outcome."""
 
     async def run() -> None:
         async with network(world) as here:
@@ -130,11 +131,12 @@ def test_a_session_takes_acknowledgements_refusals_events_and_heartbeats(
     asyncio.run(run())
 
 
+@pytest.mark.requirement("INB-14", "INB-15", "SES-06", "DEL-09")
 @NETWORKS
 def test_a_stream_gives_the_backlog_then_what_is_offered_then_fails_as_a_delivery(
     world: World, network: Callable[[World], AbstractAsyncContextManager[Network]]
 ) -> None:
-    """INB-14, INB-15, SES-06, DEL-09: in order; what nobody confirmed is listed beside it."""
+    """Deliveries come in order, and what nobody confirmed is listed beside them."""
 
     async def run() -> None:
         async with network(world) as here:
@@ -156,10 +158,11 @@ def test_a_stream_gives_the_backlog_then_what_is_offered_then_fails_as_a_deliver
     asyncio.run(run())
 
 
+@pytest.mark.requirement("DEL-09")
 def test_a_request_that_takes_too_long_is_a_failed_delivery(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """DEL-09: retryable while the session lives; a cancel of the session is no delivery failure."""
+    """It is retryable while the session lives; a cancel of the session is no failure."""
     monkeypatch.setattr("worker_under_test.adapters.http_control_plane.REQUEST_TIMEOUT_S", 0.05)
 
     async def run() -> None:
@@ -189,9 +192,10 @@ def test_a_request_that_takes_too_long_is_a_failed_delivery(
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ATT-06", "ATT-12")
 @pytest.mark.parametrize("make", [CountedIds, RandomIds, lambda: SeededIds("s")])
 def test_identities_are_never_made_again(make: Callable[[], IDGenerator]) -> None:
-    """ATT-06, ATT-12: not within a life, not in the next, not for another kind."""
+    """No identity comes again in this incarnation or the next, or for another kind."""
     made = set()
     ids = make()
     for boot in (1, 2):
@@ -201,8 +205,9 @@ def test_identities_are_never_made_again(make: Callable[[], IDGenerator]) -> Non
     assert {each.split("-")[0] for each in made} == {"event", "attempt"}
 
 
+@pytest.mark.requirement("ATT-12")
 def test_seeded_identities_are_repeatable() -> None:
-    """ATT-12: the same seed, boot and order give the same identities."""
+    """The same seed, boot and order give the same identities."""
 
     def some() -> list[str]:
         ids = SeededIds("s")
@@ -212,11 +217,12 @@ def test_seeded_identities_are_repeatable() -> None:
     assert some() == some()
 
 
+@pytest.mark.requirement("REG-09", "OUT-09")
 @pytest.mark.parametrize("make", [Observed, LogObservation])
 def test_an_observation_takes_everything(
     make: Callable[[], Observation], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """REG-09, OUT-09: with and without an error; it never fails itself, and nothing is dropped."""
+    """It takes events with and without an error, never fails, and drops nothing."""
     caplog.set_level(logging.INFO)
     observation = make()
     observation.event("something happened")
@@ -241,6 +247,7 @@ class NullReporter:
         """Take a report."""
 
 
+@pytest.mark.requirement("CAP-01", "CAP-02", "CAP-03")
 @pytest.mark.parametrize(
     ("make", "name"),
     [
@@ -251,7 +258,7 @@ class NullReporter:
 def test_capabilities_are_found_by_name_and_version(
     make: Callable[[], CapabilityExecutor], name: str
 ) -> None:
-    """CAP-01, CAP-02, CAP-03: a policy where one is installed, and a result from it."""
+    """Name and version find a policy and a result where one is installed."""
 
     async def run() -> None:
         capabilities = make()
@@ -265,9 +272,10 @@ def test_capabilities_are_found_by_name_and_version(
     asyncio.run(run())
 
 
+@pytest.mark.requirement("OUT-04", "OUT-13", "OUT-35", "REG-06")
 @pytest.mark.parametrize("make", [VirtualClock, SystemClock])
 def test_a_clock_waits_for_the_time_or_the_event(make: Callable[[], Clock]) -> None:
-    """OUT-04, OUT-13, OUT-35, REG-06: an idle wait ends by an event, a back-off only by time."""
+    """An idle wait ends by an event, a back-off only by time."""
 
     async def run() -> None:
         clock = make()

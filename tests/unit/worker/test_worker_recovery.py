@@ -28,8 +28,9 @@ def bench_with_four() -> Bench:
 EXPECTED = [Decision.START, Decision.RECOMPUTE, Decision.RESUME, Decision.UNKNOWN]
 
 
+@pytest.mark.requirement("REC-01", "REC-02", "REC-14", "REC-15", "ATT-10")
 def test_each_attempt_gets_the_decision_of_its_capability() -> None:
-    """REC-01, REC-02, REC-14, REC-15, ATT-10: four decisions, and none for what is finished."""
+    """Four attempts get four decisions, and what is finished gets none."""
 
     async def run() -> None:
         bench = bench_with_four()
@@ -44,9 +45,10 @@ def test_each_attempt_gets_the_decision_of_its_capability() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("REC-17")
 @pytest.mark.parametrize("survived", range(4))
 def test_the_scan_can_be_broken_off_and_done_again(survived: int) -> None:
-    """REC-17: a failure after each number of decisions; the next scan decides the same."""
+    """A failure after each number of decisions; the next scan decides the same."""
 
     async def run() -> None:
         bench = bench_with_four()

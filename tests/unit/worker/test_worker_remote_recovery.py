@@ -47,6 +47,7 @@ def key(*, honoured: bool) -> JsonObject:
     return {"key": "notify-attempt-1", "honours_keys": honoured}
 
 
+@pytest.mark.requirement("REC-02", "REC-09", "REC-13", "REC-16", "UNK-03")
 @pytest.mark.parametrize(
     ("evidence", "decision"),
     [
@@ -60,13 +61,14 @@ def key(*, honoured: bool) -> JsonObject:
     ],
 )
 def test_the_evidence_of_a_render_decides(evidence: JsonObject | None, decision: Decision) -> None:
-    """REC-02, REC-09, REC-13, REC-16, UNK-03: without a word to the service."""
+    """The evidence decides without a word to the service."""
     checkpoint = None if evidence is None else Checkpoint(1, {}, evidence)
     remote = FakeRemote()
     assert Render(remote, NoTime()).recover(RENDER, checkpoint).decision is decision
     assert remote.asked == []
 
 
+@pytest.mark.requirement("REC-02", "REC-12", "REC-13", "REC-16")
 @pytest.mark.parametrize(
     ("evidence", "decision"),
     [
@@ -80,7 +82,7 @@ def test_the_evidence_of_a_render_decides(evidence: JsonObject | None, decision:
 def test_the_evidence_of_a_notification_decides(
     evidence: JsonObject | None, decision: Decision
 ) -> None:
-    """REC-02, REC-12, REC-13, REC-16: the same key, or a person."""
+    """The same key is sent again, or a person decides."""
     checkpoint = None if evidence is None else Checkpoint(1, {}, evidence)
     assert Notify(FakeRemote(), NoTime()).recover(NOTIFY, checkpoint).decision is decision
 
@@ -92,6 +94,7 @@ def go_on(remote: FakeRemote, evidence: JsonObject) -> AttemptEvent:
     return event
 
 
+@pytest.mark.requirement("REC-09", "REC-10")
 @pytest.mark.parametrize(
     ("answers", "kind"),
     [
@@ -102,15 +105,16 @@ def go_on(remote: FakeRemote, evidence: JsonObject) -> AttemptEvent:
     ],
 )
 def test_a_job_that_is_known_is_asked_for(answers: tuple[JsonObject, ...], kind: EventKind) -> None:
-    """REC-09, REC-10: attach, take the result, record the failure, or unknown; never submit."""
+    """The answer is followed, or the outcome is unknown; nothing is submitted."""
     remote = FakeRemote()
     remote.answer("GET", JOB, *answers)
     assert go_on(remote, request(job_id="job-1")).kind is kind
     assert remote.times("POST", JOBS) == 0
 
 
+@pytest.mark.requirement("UNK-02", "UNK-08")
 def test_a_job_that_shows_late_is_waited_for() -> None:
-    """UNK-02, UNK-08: not found, not found, found: attached to, never created again."""
+    """After two times "not found" the job is attached to and never created again."""
     remote = FakeRemote()
     remote.answer("GET", JOBS, NOTHING, NOTHING, FOUND)
     remote.answer("GET", JOB, DONE)
@@ -118,17 +122,19 @@ def test_a_job_that_shows_late_is_waited_for() -> None:
     assert remote.times("POST", JOBS) == 0
 
 
+@pytest.mark.requirement("UNK-03", "UNK-08")
 def test_a_job_that_never_shows_is_unknown() -> None:
-    """UNK-03, UNK-08: a bounded number of look-ups, and no second create."""
+    """There is a bounded number of look-ups, and no second creation."""
     remote = FakeRemote()
     remote.answer("GET", JOBS, NOTHING)
     assert go_on(remote, request(lookup=True)).kind is EventKind.UNKNOWN
     assert (remote.times("GET", JOBS), remote.times("POST", JOBS)) == (LOOK_UPS, 0)
 
 
+@pytest.mark.requirement("UNK-01", "UNK-02", "UNK-08")
 @pytest.mark.parametrize("lookup", [True, False])
 def test_a_job_is_created_again_only_under_its_own_id(*, lookup: bool) -> None:
-    """UNK-01, UNK-02, UNK-08: where that is idempotent; also if the reply is lost again."""
+    """It is created again where that is idempotent, also if the reply is lost again."""
     remote = FakeRemote()
     remote.answer("GET", JOBS, NOTHING)
     created: JsonObject = {"job_id": "job-1"}
@@ -140,9 +146,10 @@ def test_a_job_is_created_again_only_under_its_own_id(*, lookup: bool) -> None:
     assert remote.times("POST", JOBS) == 3
 
 
+@pytest.mark.requirement("REC-12", "UNK-03")
 @pytest.mark.parametrize("trouble", [network_failure(), Reply(500)])
 def test_a_notification_without_keys_is_sent_once(trouble: Exception | Reply) -> None:
-    """REC-12, UNK-03: no answer is no proof that it was not sent."""
+    """That there is no answer does not prove that it was not sent."""
     remote = FakeRemote()
     remote.answer("GET", "/notifications/capabilities", {"honours_keys": False})
     remote.answer("POST", "/notifications", trouble)
@@ -152,8 +159,9 @@ def test_a_notification_without_keys_is_sent_once(trouble: Exception | Reply) ->
     assert remote.times("POST", "/notifications") == 1
 
 
+@pytest.mark.requirement("REC-03")
 def test_a_changed_input_is_not_computed_with() -> None:
-    """REC-03: it is a conflict, and both versions are named."""
+    """A changed input is a conflict, and both versions are named."""
     remote = FakeRemote()
     remote.answer("GET", "/files/f", Reply(200, b"new"))
     command = Command("c1", "compute", 1, {"source": "f", "rounds": 2})

@@ -33,23 +33,26 @@ def idle_hits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return hits
 
 
+@pytest.mark.requirement("REG-01", "REG-04", "REG-08")
 def test_everything_wrong_at_once_is_an_identity_error() -> None:
-    """REG-01, REG-04, REG-08: checks in order, and no port was touched."""
+    """The checks come in order, and no port is touched."""
     bench = Bench()
     with pytest.raises(DomainError, match="缺少实例"):
         runtime(bench, Registration("", "", "", NodeInventory(0)), " ".join(PORTS))
     assert bench.log == []
 
 
+@pytest.mark.requirement("REG-03")
 @pytest.mark.parametrize("missing", PORTS)
 def test_each_port_is_required(missing: str) -> None:
-    """REG-03: a plain error without a kind."""
+    """A missing port is a plain error without a kind."""
     with pytest.raises(ValueError, match=r"^control plane, command stream, local store, capabil"):
         runtime(Bench(), GOOD, missing)
 
 
+@pytest.mark.requirement("ATT-11", "SES-01")
 def test_recovery_is_complete_before_the_first_command_is_consumed() -> None:
-    """ATT-11, SES-01: register, scan, and only then the stream."""
+    """The worker registers, scans, and only then opens the stream."""
 
     async def run() -> None:
         bench = Bench()
@@ -63,8 +66,9 @@ def test_recovery_is_complete_before_the_first_command_is_consumed() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("REC-15", "INV-1", "INV-10")
 def test_a_capability_that_is_gone_leaves_a_reported_unknown() -> None:
-    """REC-15, INV-1, INV-10: not executed, UNKNOWN, and its event is sent."""
+    """The attempt is not executed but UNKNOWN, and its event is sent."""
 
     async def run() -> None:
         bench = Bench()
@@ -77,9 +81,10 @@ def test_a_capability_that_is_gone_leaves_a_reported_unknown() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("OUT-36")
 @pytest.mark.parametrize("backlog", [0, 1, 3])
 def test_idle_is_said_once_for_each_burst(idle_hits: list[str], backlog: int) -> None:
-    """OUT-36: once after the start, also when there was nothing; once after a later command."""
+    """It is said once after the start, even without work, and once after a later command."""
 
     async def run() -> None:
         bench = Bench()
@@ -99,8 +104,9 @@ def test_idle_is_said_once_for_each_burst(idle_hits: list[str], backlog: int) ->
     asyncio.run(run())
 
 
+@pytest.mark.requirement("OUT-28")
 def test_a_worker_with_an_unsent_event_is_not_idle(idle_hits: list[str]) -> None:
-    """OUT-28: a deferred flush keeps the worker busy until it succeeds."""
+    """A deferred flush keeps the worker busy until it succeeds."""
 
     async def run() -> None:
         bench = Bench()
@@ -114,8 +120,9 @@ def test_a_worker_with_an_unsent_event_is_not_idle(idle_hits: list[str]) -> None
     asyncio.run(run())
 
 
+@pytest.mark.requirement("SES-01", "SES-02", "INB-15", "CAP-08")
 def test_a_cut_stream_gives_a_new_session_and_running_attempts_go_on() -> None:
-    """SES-01, SES-02, INB-15, CAP-08: the attempt of before ends under the new session."""
+    """The attempt of before ends under the new session."""
 
     async def run() -> None:
         bench = Bench()
@@ -141,8 +148,9 @@ def test_a_cut_stream_gives_a_new_session_and_running_attempts_go_on() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("DEL-11", "SES-02")
 def test_a_refused_identity_is_renewed_and_not_hammered() -> None:
-    """DEL-11, SES-02: 401 for three sessions, each after a longer wait, then all is delivered."""
+    """Three sessions get a 401, each after a longer wait; then everything is delivered."""
 
     async def run() -> None:
         bench = Bench()
@@ -157,8 +165,9 @@ def test_a_refused_identity_is_renewed_and_not_hammered() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("SES-01", "OUT-10")
 def test_a_registration_without_a_reply_is_tried_again() -> None:
-    """SES-01, OUT-10: with the same waits as the sender."""
+    """A lost reply is waited for like a failed sending, and then tried again."""
 
     async def run() -> None:
         bench = Bench()
@@ -171,6 +180,7 @@ def test_a_registration_without_a_reply_is_tried_again() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("INV-16", "OUT-22", "INB-07")
 @pytest.mark.parametrize(
     ("method", "make"),
     [
@@ -183,7 +193,7 @@ def test_a_registration_without_a_reply_is_tried_again() -> None:
 def test_a_local_failure_ends_the_worker_with_that_error(
     method: str, make: Callable[[], Exception]
 ) -> None:
-    """INV-16, OUT-22, INB-07: one plain error, no retry, everything closed."""
+    """It ends with one plain error, without a retry, and everything is closed."""
 
     async def run() -> None:
         bench = Bench()
@@ -197,8 +207,9 @@ def test_a_local_failure_ends_the_worker_with_that_error(
     asyncio.run(run())
 
 
+@pytest.mark.requirement("INB-05", "INB-11")
 def test_a_stop_leaves_the_attempt_for_the_next_start() -> None:
-    """INB-05, INB-11: what was interrupted is still RUNNING, and the next life ends it."""
+    """What was interrupted is still RUNNING, and the next life ends it."""
 
     async def run() -> None:
         bench = Bench()
@@ -222,8 +233,9 @@ def test_a_stop_leaves_the_attempt_for_the_next_start() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("REG-06", "REG-07", "REG-09", "SES-03")
 def test_a_new_runtime_has_the_defaults_of_the_seed() -> None:
-    """REG-06, REG-07, REG-09, SES-03: nothing running, not draining, first wait of a second."""
+    """Nothing is running, it is not draining, and the first wait is a second."""
 
     async def run() -> None:
         bench = Bench()
@@ -240,8 +252,9 @@ def test_a_new_runtime_has_the_defaults_of_the_seed() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("SES-05", "CAP-07")
 def test_all_heartbeats_lost_the_result_is_right() -> None:
-    """SES-05, CAP-07: they are no evidence of anything."""
+    """Heartbeats are evidence of nothing, so the result is right without them."""
 
     async def run() -> None:
         bench = Bench()

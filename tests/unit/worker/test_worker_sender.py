@@ -32,9 +32,10 @@ def on_timeline(scene: Callable[[SenderRun], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("DEL-04", "OUT-22")
 @pytest.mark.parametrize("kind", [Kind.UNAUTHENTICATED, Kind.FORBIDDEN])
 def test_t10_a_refused_identity_is_not_retried(kind: Kind) -> None:
-    """T10; DEL-04, OUT-22: returned at once, the event stays."""
+    """The refusal is returned at once, and the event stays."""
 
     async def run() -> None:
         bench = Bench()
@@ -48,8 +49,9 @@ def test_t10_a_refused_identity_is_not_retried(kind: Kind) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("OUT-29", "OUT-31")
 def test_what_was_delivered_before_a_failure_stays_marked() -> None:
-    """OUT-29, OUT-31: five events, the third fails once; order of saving throughout."""
+    """Of five events the third fails once, and the order of saving is kept."""
 
     async def scene(timeline: SenderRun) -> None:
         bench = timeline.bench
@@ -63,8 +65,9 @@ def test_what_was_delivered_before_a_failure_stays_marked() -> None:
     on_timeline(scene)
 
 
+@pytest.mark.requirement("ATT-04")
 def test_an_event_is_marked_only_after_it_was_stored() -> None:
-    """ATT-04: send, then mark."""
+    """An event is sent first and marked afterwards."""
 
     async def scene(timeline: SenderRun) -> None:
         bench = timeline.bench

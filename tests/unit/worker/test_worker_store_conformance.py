@@ -49,7 +49,7 @@ def ended(number: int, kind: EventKind = EventKind.SUCCEEDED) -> Event:
 
 
 async def accepts(store: LocalStore) -> None:
-    """INB-02, INB-06, INB-12, ADM-02: new, repeated, conflicting; counted while it is open."""
+    """New, repeated and conflicting commands are told apart; open ones are counted."""
     assert await store.standing("c1") == Standing(known=False, open_attempts=0)
     assert (await store.accept(C1, "a1")).outcome is Acceptance.ACCEPTED
     repeat = await store.accept(C1, "other")
@@ -61,7 +61,7 @@ async def accepts(store: LocalStore) -> None:
 
 
 async def runs(store: LocalStore) -> None:
-    """ATT-01, ATT-02, ATT-09, ATT-10: start, checkpoint, finish, and never again."""
+    """An attempt starts, records a checkpoint, finishes, and never starts again."""
     await store.accept(C1, "a1")
     assert await store.start("a1", acknowledged=True) == Started(running=True)
     assert await store.save_checkpoint(Attempt("a1", C1), Checkpoint(1, {}, {"at": 1}))
@@ -76,7 +76,7 @@ async def runs(store: LocalStore) -> None:
 
 
 async def reports(store: LocalStore) -> None:
-    """ATT-04, OUT-31, CLN-02: unsent in the order of saving, of value until marked."""
+    """Unsent events come in the order of saving and are of value until they are marked."""
     for number, command in ((1, C1), (2, C2)):
         await store.accept(command, f"a{number}")
         await store.start(f"a{number}", acknowledged=True)
@@ -90,7 +90,7 @@ async def reports(store: LocalStore) -> None:
 
 
 async def recovers(store: LocalStore) -> None:
-    """REC-17, IDN-06: lives are counted, a decision moves what had begun and nothing else."""
+    """Starts are counted, and a decision moves what had begun and nothing else."""
     assert (await store.begin_incarnation("w")).boot == 1
     assert (await store.begin_incarnation("w")).boot == 2
     await store.accept(C1, "a1")
@@ -109,7 +109,7 @@ async def recovers(store: LocalStore) -> None:
 
 
 async def obeys(store: LocalStore) -> None:
-    """DRN-01, DRN-02, DRN-08, DRN-09: orders add up, are answered, and take no room."""
+    """Orders add up, are answered, and take no room."""
     assert await store.directives() == Directives()
     given: list[tuple[str, Order]] = [
         ("drain", Drain(draining=True)),
@@ -132,7 +132,7 @@ async def obeys(store: LocalStore) -> None:
 
 
 async def cancels(store: LocalStore) -> None:
-    """ADM-07..ADM-09: saved for what is open, and says what it found."""
+    """A cancel is saved for what is open, and says what it found."""
 
     async def cancel(target: str, name: str) -> object:
         await store.accept_order(order("cancel", name), Cancel(target), f"a-{name}", f"e-{name}")
@@ -151,7 +151,7 @@ async def cancels(store: LocalStore) -> None:
 
 
 async def reconciles(store: LocalStore) -> None:
-    """UNK-05..UNK-07, DRN-07, CLN-01: settled by the first answer; evidence settles nothing."""
+    """The first answer settles an unknown outcome; evidence settles nothing."""
 
     async def said(name: str, each: Order, verb: str) -> object:
         await store.accept_order(order(verb, name), each, f"a-{name}", f"e-{name}")
@@ -181,7 +181,7 @@ async def reconciles(store: LocalStore) -> None:
 
 
 async def is_drained(store: LocalStore) -> None:
-    """DRN-07: open attempts and unsent events keep it from being so; unknown ones are named."""
+    """Open attempts and unsent events keep it from being so; unknown ones are named."""
     assert (await store.remaining()).drained
     for number, command in ((1, C1), (2, C2)):
         await store.accept(command, f"a{number}")
@@ -206,16 +206,31 @@ def on_sqlite(root: Path) -> LocalStore:
     return SqliteStore(root / "worker.db", init=True)
 
 
+@pytest.mark.requirement("ATT-01", "SES-03")
 @pytest.mark.parametrize("make", [in_memory, on_sqlite])
 @pytest.mark.parametrize(
-    "body", [accepts, runs, reports, recovers, obeys, cancels, reconciles, is_drained]
+    "body",
+    [
+        pytest.param(
+            accepts, marks=pytest.mark.requirement("INB-02", "INB-06", "INB-12", "ADM-02")
+        ),
+        pytest.param(runs, marks=pytest.mark.requirement("ATT-01", "ATT-02", "ATT-09", "ATT-10")),
+        pytest.param(reports, marks=pytest.mark.requirement("ATT-04", "OUT-31", "CLN-02")),
+        pytest.param(recovers, marks=pytest.mark.requirement("REC-17", "IDN-06")),
+        pytest.param(obeys, marks=pytest.mark.requirement("DRN-01", "DRN-02", "DRN-08", "DRN-09")),
+        pytest.param(cancels, marks=pytest.mark.requirement("ADM-07..ADM-09")),
+        pytest.param(
+            reconciles, marks=pytest.mark.requirement("UNK-05..UNK-07", "DRN-07", "CLN-01")
+        ),
+        pytest.param(is_drained, marks=pytest.mark.requirement("DRN-07")),
+    ],
 )
 def test_a_store_keeps_the_contract(
     tmp_path: Path,
     make: Callable[[Path], LocalStore],
     body: Callable[[LocalStore], Awaitable[None]],
 ) -> None:
-    """ATT-01, SES-03: the double that every other test rests on does what SQLite does."""
+    """The double that every other test rests on does what SQLite does."""
 
     async def run() -> None:
         store = make(tmp_path)

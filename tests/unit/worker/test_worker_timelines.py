@@ -27,28 +27,31 @@ if TYPE_CHECKING:
     from worker_under_test.application.sender import Sender
 
 
+@pytest.mark.requirement("OUT-01", "OUT-03..OUT-18", "OUT-22..OUT-27", "OUT-30", "OUT-34..OUT-36")
+@pytest.mark.requirement("DEL-02", "DEL-04")
 @pytest.mark.parametrize("name", TIMELINES)
 def test_the_sender_keeps_to_the_timeline(name: str) -> None:
-    """T1..T12; OUT-01, OUT-03..OUT-18, OUT-22..OUT-27, OUT-30, OUT-34..OUT-36, DEL-02, DEL-04."""
+    """The sender flushes, waits and answers when the timeline says."""
     play(name)
 
 
 def retries_everything(bench: Bench) -> Sender:
-    """Return the sender of M-23."""
+    """Return the sender that retries every error."""
     return RetriesEverything(bench.ports, bench.session, bench.quiet, bench.backoff)
 
 
 def retries_refusals(bench: Bench) -> Sender:
-    """Return the sender of M-31."""
+    """Return the sender that retries a 401."""
     return RetriesRefusals(bench.ports, bench.session, bench.quiet, bench.backoff)
 
 
+@pytest.mark.requirement("M-22", "M-23", "M-31", "INV-16")
 @pytest.mark.parametrize(
     ("caught_by", "make"),
     [("T4", interruptible_sender), ("T8", retries_everything), ("T10", retries_refusals)],
 )
 def test_a_known_bad_sender_is_caught(caught_by: str, make: Callable[[Bench], Sender]) -> None:
-    """M-22, M-23, M-31; INV-16: each fails the timeline that its docstring names."""
+    """Each fails the timeline that its docstring names."""
     with pytest.raises(AssertionError):
         play(caught_by, make)
 
@@ -94,19 +97,22 @@ def check_producers_go_on(execution_type: type[Execution]) -> None:
     on_stage(scene)
 
 
+@pytest.mark.requirement("OUT-06", "OUT-07", "OUT-28", "ATT-03")
 def test_a_producer_never_waits_for_the_sender() -> None:
-    """OUT-06, OUT-07, OUT-28, ATT-03: three attempts end in the back-off; all sent after it."""
+    """Three attempts end during the back-off, and all are sent after it."""
     check_producers_go_on(Execution)
 
 
+@pytest.mark.requirement("M-20", "INV-9")
 def test_a_producer_that_waits_is_caught() -> None:
-    """M-20; INV-9: an attempt that stands still until its wake is taken."""
+    """An attempt that stands still until its wake is taken."""
     with pytest.raises(AssertionError, match="a producer waits"):
         check_producers_go_on(BlockingProducer)
 
 
+@pytest.mark.requirement("OUT-16", "OUT-21")
 def test_ten_requests_get_ten_answers_and_each_sees_what_was_saved_before() -> None:
-    """OUT-16, OUT-21: an event saved before each request is sent when it is answered."""
+    """An event saved before each request is sent when it is answered."""
 
     async def scene(run: SenderRun) -> None:
         await settled()
@@ -124,8 +130,9 @@ def test_ten_requests_get_ten_answers_and_each_sees_what_was_saved_before() -> N
     on_stage(scene)
 
 
+@pytest.mark.requirement("OUT-19")
 def test_a_request_does_not_outlive_the_sender() -> None:
-    """OUT-19: one put in the wait is told of the end; one put afterwards at once."""
+    """A request in the wait is told of the end, and one that comes later at once."""
 
     async def scene(run: SenderRun) -> None:
         run.fail(True)
@@ -142,8 +149,9 @@ def test_a_request_does_not_outlive_the_sender() -> None:
     on_stage(scene)
 
 
+@pytest.mark.requirement("OUT-20")
 def test_a_requester_that_gave_up_does_not_hold_the_sender_up() -> None:
-    """OUT-20: cancelled before its answer; the others get theirs, and the polls go on."""
+    """One is cancelled before its answer; the others get theirs, and the polls go on."""
 
     async def scene(run: SenderRun) -> None:
         run.fail(True)
@@ -159,9 +167,10 @@ def test_a_requester_that_gave_up_does_not_hold_the_sender_up() -> None:
     on_stage(scene)
 
 
+@pytest.mark.requirement("OUT-23")
 @pytest.mark.parametrize("time_s", [0.2, 0.5, 0.9])
 def test_the_end_of_the_session_while_idle_is_no_error(time_s: float) -> None:
-    """OUT-23: nothing is raised, nothing more is flushed."""
+    """Nothing is raised, nothing more is flushed."""
 
     async def scene(run: SenderRun) -> None:
         await run.until(time_s)
@@ -172,8 +181,9 @@ def test_the_end_of_the_session_while_idle_is_no_error(time_s: float) -> None:
     on_stage(scene)
 
 
+@pytest.mark.requirement("OUT-02", "OUT-08", "OUT-26")
 def test_an_event_saved_during_a_flush_has_a_flush_of_its_own() -> None:
-    """OUT-02, OUT-08, OUT-26: the wake is taken before the flush reads, so none is lost."""
+    """The wake is taken before the flush reads, so none is lost."""
 
     async def scene(run: SenderRun) -> None:
         bench = run.bench
@@ -196,8 +206,9 @@ def test_an_event_saved_during_a_flush_has_a_flush_of_its_own() -> None:
     on_stage(scene)
 
 
+@pytest.mark.requirement("OUT-02", "ATT-03")
 def test_events_are_sent_without_any_wake() -> None:
-    """OUT-02, ATT-03: every wake dropped, the poll finds what was saved."""
+    """With every wake dropped, the poll finds what was saved."""
 
     async def scene(run: SenderRun) -> None:
         await settled()
@@ -208,9 +219,10 @@ def test_events_are_sent_without_any_wake() -> None:
     on_stage(scene)
 
 
+@pytest.mark.requirement("DEL-01", "DEL-06", "OUT-33", "AMB-15")
 @pytest.mark.parametrize("kind", [Kind.INVALID, Kind.NOT_FOUND, Kind.CONFLICT, Kind.INTERNAL])
 def test_a_refusal_that_is_not_of_the_identity_is_tried_again_and_seen(kind: Kind) -> None:
-    """DEL-01, DEL-06, OUT-33, AMB-15: for ever, visibly; the event is not dropped."""
+    """It is tried for ever, visibly, and the event is not dropped."""
 
     async def scene(run: SenderRun) -> None:
         run.bench.store.events.append(saved_event(1))
@@ -223,9 +235,10 @@ def test_a_refusal_that_is_not_of_the_identity_is_tried_again_and_seen(kind: Kin
     on_stage(scene)
 
 
+@pytest.mark.requirement("DEL-03", "DEL-05", "DEL-07", "OUT-22", "INV-16")
 @pytest.mark.parametrize("place", ["unreported", "mark_reported", "send_event"])
 def test_an_error_without_the_mark_is_never_tried_again(place: str) -> None:
-    """DEL-03, DEL-05, DEL-07, OUT-22, INV-16: a plain timeout at each of the three places."""
+    """A plain timeout is not tried again, at each of the three places."""
 
     async def scene(run: SenderRun) -> None:
         bench = run.bench

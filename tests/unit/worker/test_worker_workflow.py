@@ -136,8 +136,9 @@ def anomalies(body: JsonObject) -> list[tuple[str, str]]:
     return [(each["kind"], each["step"]) for each in listed]
 
 
+@pytest.mark.requirement("ORC-01", "ORC-05", "ORC-07", "ORC-08", "ORC-09", "SNP-02", "SNP-14")
 def test_a_first_run_does_every_step_once_and_closes() -> None:
-    """ORC-01, ORC-05, ORC-07, ORC-08, ORC-09, SNP-02, SNP-14: a snapshot per step, then the end."""
+    """There is a snapshot per step, and then one for the end."""
 
     async def run() -> None:
         bench = Bench()
@@ -153,8 +154,9 @@ def test_a_first_run_does_every_step_once_and_closes() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ORC-04", "COM-20")
 def test_a_start_seeds_loads_plans_and_then_runs() -> None:
-    """ORC-04, COM-20: nothing is saved before the gate is seeded and the snapshot is loaded."""
+    """Nothing is saved before the gate is seeded and the snapshot is loaded."""
 
     async def run() -> None:
         bench = Bench()
@@ -166,8 +168,9 @@ def test_a_start_seeds_loads_plans_and_then_runs() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ORC-02", "ORC-08", "ANO-13")
 def test_the_report_after_a_restart_equals_the_plan() -> None:
-    """ORC-02, ORC-08, ANO-13: how far it is, what is left, and every anomaly, before any step."""
+    """Before any step it says how far the run is, what is left, and every anomaly."""
 
     async def run() -> None:
         bench = Bench()
@@ -183,10 +186,11 @@ def test_the_report_after_a_restart_equals_the_plan() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ORC-06", "ORC-12", "STP-08")
 def test_no_step_starts_before_its_predecessors_are_committed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """ORC-06, ORC-12, STP-08: and those that need not wait for each other run side by side."""
+    """Steps that need not wait for each other run side by side."""
     seen: list[tuple[str, str]] = []
 
     def hook(label: str, context: dict[str, object]) -> None:
@@ -202,8 +206,9 @@ def test_no_step_starts_before_its_predecessors_are_committed(
     assert began["d"] > max(over["b"], over["c"])
 
 
+@pytest.mark.requirement("ORC-11", "AMB-16")
 def test_the_next_snapshot_starts_from_what_is_trusted() -> None:
-    """ORC-11, AMB-16, BP-S2, BP-S3: untrusted completions go, ids of another graph stay."""
+    """Untrusted completions go, ids of another graph stay."""
 
     async def run() -> None:
         bench = Bench()
@@ -223,6 +228,7 @@ def test_the_next_snapshot_starts_from_what_is_trusted() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("STP-21")
 @pytest.mark.parametrize(
     "steps",
     [
@@ -235,7 +241,7 @@ def test_the_next_snapshot_starts_from_what_is_trusted() -> None:
     ],
 )
 def test_a_graph_with_a_defect_is_refused_before_any_step(steps: list[JsonValue]) -> None:
-    """STP-21: failed with a clear reason; no effect, no snapshot."""
+    """It fails with a clear reason, without an effect or a snapshot."""
 
     async def run() -> None:
         bench = Bench()
@@ -247,6 +253,7 @@ def test_a_graph_with_a_defect_is_refused_before_any_step(steps: list[JsonValue]
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ATT-08", "PLN-30")
 @pytest.mark.parametrize(
     "steps",
     [
@@ -262,14 +269,15 @@ def test_a_graph_with_a_defect_is_refused_before_any_step(steps: list[JsonValue]
     ],
 )
 def test_a_payload_that_cannot_be_read_is_invalid(steps: JsonValue) -> None:
-    """ATT-08, PLN-30: of kind invalid; a recovery rule that is not kept is refused as well."""
+    """The payload is invalid; a recovery rule that is not kept is refused as well."""
     with pytest.raises(DomainError) as refusal:
         asyncio.run(Workflow(Steps(), Outside()).execute(command(steps), Reports()))
     assert refusal.value.kind is Kind.INVALID
 
 
+@pytest.mark.requirement("PLN-29", "PLN-17", "INV-13")
 def test_a_blocked_run_is_left_alone() -> None:
-    """PLN-29, PLN-17, BP-S6, INV-13: no step, no commit, only the report."""
+    """There is no step and no commit, only the report."""
 
     async def run() -> None:
         bench = Bench()
@@ -284,8 +292,9 @@ def test_a_blocked_run_is_left_alone() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ORC-07")
 def test_a_crash_between_the_last_step_and_the_end_only_closes() -> None:
-    """ORC-07, BP-S5: nothing runs, the run is closed; once closed nothing is written any more."""
+    """Nothing runs, the run is closed; once closed nothing is written any more."""
 
     async def run() -> None:
         bench = Bench()
@@ -299,8 +308,9 @@ def test_a_crash_between_the_last_step_and_the_end_only_closes() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("PLN-30", "SNP-15")
 def test_a_step_that_may_have_happened_is_asked_for_under_the_same_key() -> None:
-    """PLN-30, SNP-15: effect made, commit lost with the process; the key is the one from before."""
+    """The effect was made and the commit lost; the key is the one from before."""
 
     async def run() -> None:
         bench = Bench()
@@ -314,8 +324,9 @@ def test_a_step_that_may_have_happened_is_asked_for_under_the_same_key() -> None
     asyncio.run(run())
 
 
+@pytest.mark.requirement("COM-11", "GAT-10", "GAT-11")
 def test_a_busy_store_is_tried_again_with_the_same_number() -> None:
-    """COM-11, GAT-10, GAT-11: two failures, and the run goes through without a hole."""
+    """After two failures the run goes through without a hole."""
 
     async def run() -> None:
         bench = Bench()
@@ -331,8 +342,9 @@ def test_a_busy_store_is_tried_again_with_the_same_number() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("COM-17", "STO-21")
 def test_a_commit_that_landed_and_failed_counts_as_landed() -> None:
-    """COM-17, STO-21: nothing runs again and no number is spent."""
+    """Nothing runs again and no number is spent."""
 
     async def run() -> None:
         bench = Bench()
@@ -344,8 +356,9 @@ def test_a_commit_that_landed_and_failed_counts_as_landed() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("COM-16", "COM-18", "AMB-18", "ORC-10")
 def test_a_newer_snapshot_of_another_process_is_merged() -> None:
-    """COM-16, COM-18, AMB-18, ORC-10: its completions and ours, under a higher number."""
+    """Its completions and ours are committed under a higher number."""
 
     async def run() -> None:
         bench = Bench()
@@ -363,8 +376,9 @@ def test_a_newer_snapshot_of_another_process_is_merged() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("INV-13", "COM-16")
 def test_a_run_that_another_process_has_ended_is_not_touched() -> None:
-    """INV-13, COM-16: the rest does not run, and the end that is stored stays."""
+    """The rest does not run, and the end that is stored stays."""
 
     async def run() -> None:
         bench = Bench()
@@ -383,8 +397,9 @@ def test_a_run_that_another_process_has_ended_is_not_touched() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ERR-05", "ORC-03", "COM-22")
 def test_a_failed_load_is_no_first_run() -> None:
-    """ERR-05, ORC-03, COM-22: no step runs, the store's failure comes out, nothing is written."""
+    """No step runs, the store's failure comes out, nothing is written."""
 
     async def run() -> None:
         bench = Bench()
@@ -402,8 +417,9 @@ def test_a_failed_load_is_no_first_run() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("ATT-08", "INV-13")
 def test_a_refused_step_ends_the_run_as_failed() -> None:
-    """ATT-08, INV-13: no further step; a life that finds the failure reports it, no more."""
+    """No further step runs, and a later incarnation only reports the failure."""
 
     async def run() -> None:
         bench = Bench()
@@ -420,8 +436,9 @@ def test_a_refused_step_ends_the_run_as_failed() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("PLN-30", "UNK-05")
 def test_an_effect_whose_outcome_is_not_known_leaves_the_run_open() -> None:
-    """PLN-30, UNK-05: asked three times under one key, then UNKNOWN, and the run is not ended."""
+    """It is asked three times under one key, then UNKNOWN, and the run is not ended."""
 
     async def run() -> None:
         bench = Bench()

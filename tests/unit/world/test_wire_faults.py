@@ -9,7 +9,7 @@ from harness.world.wire_faults import Fault, FaultPlan
 
 
 def test_a_fault_is_at_its_request_alone() -> None:
-    """Rule 1: kind, key and number all have to fit."""
+    """Kind, key and number all have to fit."""
     plan = FaultPlan(
         (Fault("refused", "poll", "a"), Fault("reply_lost", "poll", "a", 2)), ("poll", "create")
     )
@@ -20,7 +20,7 @@ def test_a_fault_is_at_its_request_alone() -> None:
 
 
 def test_a_request_that_the_service_does_not_know_is_named() -> None:
-    """Rule 7: with the nearest known one."""
+    """An unknown request is refused with the nearest known one."""
     with pytest.raises(UnknownNameError, match="did you mean 'poll'"):
         FaultPlan((Fault("refused", "pol", "a"),), ("poll", "create"))
     with pytest.raises(UnknownNameError, match="did you mean 'refused'"):
@@ -35,6 +35,6 @@ def test_a_request_that_the_service_does_not_know_is_named() -> None:
     ],
 )
 def test_what_cannot_happen_is_a_usage_error(faults: tuple[Fault, ...]) -> None:
-    """Rule 1: a fault that could never fire is refused, not left out."""
+    """A fault that could never fire is refused, not left out."""
     with pytest.raises(UsageError, match="Fault"):
         FaultPlan(faults, ("poll",))
