@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RunNamedByProcess(PlanHost):
-    """M-21: the run is named by the process, and the next one finds no snapshot (SNP-02).
+    """The run is named by the process, and the next one finds no snapshot (M-21, SNP-02).
 
     Caught by ``landed-runs-once``: everything runs again.
     """
@@ -32,7 +32,7 @@ class RunNamedByProcess(PlanHost):
 
 
 class StaleBase(PlanHost):
-    """M-30: a snapshot is built from what was done when its step began (SNP-16).
+    """A snapshot is built from what was done when its step began (M-30, SNP-16).
 
     Two steps that finish together each drop the other. Caught by ``snapshots-advance``.
     """
@@ -44,7 +44,7 @@ class StaleBase(PlanHost):
 
 
 class Launders(PlanHost):
-    """M-33: the next snapshot starts from the loaded completions, trusted or not (ORC-11, BP-S2).
+    """The next snapshot starts from the loaded completions, trusted or not (M-33, ORC-11, BP-S2).
 
     When the hole is filled, the old completion behind it looks trusted. Caught by ``plan-right``.
     """

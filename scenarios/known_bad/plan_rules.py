@@ -24,7 +24,7 @@ FIRST_IS_SLOW = PlannedFaults(slow=frozenset("a"))
 
 
 class EmptyIsNone(PlanHost):
-    """M-09: an empty list of dependencies means no predecessor (STP-06, BP-X27, BP-X73)."""
+    """An empty list of dependencies means no predecessor (M-09, STP-06, BP-X27, BP-X73)."""
 
     def graph(self, command: Command, crashes: int) -> list[StepDef]:
         """Read the graph; a list that came out empty frees its step."""
@@ -37,7 +37,7 @@ class EmptyIsNone(PlanHost):
 
 
 class IsolatedFreesFollowers(PlanHost):
-    """M-10: nobody waits for an isolated step by position (STP-08, BP-X67, BP-X70)."""
+    """Nobody waits for an isolated step by position (M-10, STP-08, BP-X67, BP-X70)."""
 
     def graph(self, command: Command, crashes: int) -> list[StepDef]:
         """Read the graph; a step that declares nothing waits for the earlier ones that do not."""
@@ -53,7 +53,7 @@ class IsolatedFreesFollowers(PlanHost):
 
 
 class DanglingIsSatisfied(PlanHost):
-    """M-11: a dependency on a step that is not there counts as done (STP-10, BP-X84)."""
+    """A dependency on a step that is not there counts as done (M-11, STP-10, BP-X84)."""
 
     def graph(self, command: Command, crashes: int) -> list[StepDef]:
         """Read the graph; what is not there is waited for by nobody."""
@@ -68,7 +68,7 @@ class DanglingIsSatisfied(PlanHost):
 
 
 class BlockedStillRuns(PlanHost):
-    """M-12: a blocked plan still carries what it would run (PLN-17, INV-13)."""
+    """A blocked plan still carries what it would run (M-12, PLN-17, INV-13)."""
 
     def plan(self, graph: Sequence[StepDef], snapshot: Snapshot | None) -> Plan:
         """Plan as if the run had not ended, and report that it had."""
@@ -80,7 +80,7 @@ class BlockedStillRuns(PlanHost):
 
 
 class HolesIgnored(PlanHost):
-    """M-28: what is recorded as done is skipped, whatever is missing before it (PLN-07, BP-X18)."""
+    """What is recorded as done is skipped, whatever is missing before it (M-28, PLN-07, BP-X18)."""
 
     def plan(self, graph: Sequence[StepDef], snapshot: Snapshot | None) -> Plan:
         """Take the recorded steps out of the graph."""

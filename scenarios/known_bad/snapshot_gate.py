@@ -32,7 +32,7 @@ class _Open(Committer):
 
 
 class SavesFirst(_Open):
-    """M-01: saves, and asks the gate afterwards. Caught by ``snapshots-advance`` (COM-06)."""
+    """Saves, and asks the gate afterwards (M-01). Caught by ``snapshots-advance`` (COM-06)."""
 
     async def commit(self, snapshot: Snapshot) -> None:
         """Save, then accept."""
@@ -41,14 +41,14 @@ class SavesFirst(_Open):
 
 
 class NeverReleases(_Open):
-    """M-02: keeps the number of a save that failed. Caught by ``runs-end`` (GAT-11, INV-9)."""
+    """Keeps the number of a save that failed (M-02). Caught by ``runs-end`` (GAT-11, INV-9)."""
 
     def _take_back(self, snapshot: Snapshot, failure: BaseException) -> None:
         """Leave the gate as it is."""
 
 
 class Clears(SeqGate):
-    """M-03: forgets the run instead of going back. Caught by ``snapshots-advance`` (GAT-15)."""
+    """Forgets the run instead of going back (M-03). Caught by ``snapshots-advance`` (GAT-15)."""
 
     def release(self, run_id: str, seq: int) -> bool:
         """Delete the record of the run."""
@@ -61,7 +61,7 @@ class Clears(SeqGate):
 
 
 class ReleasesAlways(_Open):
-    """M-04: takes the number back after a success. Caught by ``snapshots-advance`` (GAT-20)."""
+    """Takes the number back after a success (M-04). Caught by ``snapshots-advance`` (GAT-20)."""
 
     async def commit(self, snapshot: Snapshot) -> None:
         """Commit, and open the gate again."""
@@ -70,14 +70,14 @@ class ReleasesAlways(_Open):
 
 
 class NeverSeeds(_Open):
-    """M-08: tells the gate nothing after a restart. Caught by ``plan-right`` (GAT-26, COM-25)."""
+    """Tells the gate nothing after a restart (M-08). Caught by ``plan-right`` (GAT-26, COM-25)."""
 
     async def seed_from_store(self, run_id: str) -> None:
         """Leave the gate empty."""
 
 
 class ReleasesOnRefusal(_Open):
-    """M-29: takes back a number that was refused. Caught by ``snapshots-advance`` (COM-08)."""
+    """Takes back a number that was refused (M-29). Caught by ``snapshots-advance`` (COM-08)."""
 
     async def commit(self, snapshot: Snapshot) -> None:
         """Commit; after a refusal, open the gate."""

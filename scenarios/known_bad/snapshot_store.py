@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class FailureIsAbsence:
-    """M-05: a load that fails says that there is none. Caught by ``plan-right`` (STO-04, ERR-05).
+    """A load that fails says that there is none (M-05). Caught by ``plan-right`` (STO-04, ERR-05).
 
     The host takes it for a first run, and everything happens again.
 
@@ -55,7 +55,7 @@ class FailureIsAbsenceHost(PlanHost):
 
 
 class ReadThenWrite:
-    """M-06: reads, compares, and writes without a condition. Caught by ``snapshots-advance``.
+    """Reads, compares, and writes without a condition (M-06). Caught by ``snapshots-advance``.
 
     Between the two there is time for a newer snapshot, which is then overwritten (STO-13).
 
@@ -93,7 +93,7 @@ class ReadThenWriteHost(PlanHost):
 
 
 class KeepsTheObject:
-    """M-07: a table in memory, written out whole at each save, that keeps the caller's objects.
+    """A table in memory, written out whole at each save, that keeps the caller's objects (M-07).
 
     What the caller does with its object afterwards is written out with the next save, as if it had
     been committed. Caught by ``snapshots-advance`` (SNP-12).

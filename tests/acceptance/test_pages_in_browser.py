@@ -86,7 +86,7 @@ def test_first_screen_and_print_of_the_gallery() -> None:
 
 
 def test_pages_are_valid_html(pages: list[Path]) -> None:
-    """Html-validate with its recommended rules finds nothing."""
+    """The recommended rules of html-validate find nothing."""
     _need(("node", NODE), ("CRASH_HARNESS_NODE_MODULES", MODULES))
     done = subprocess.run(
         [NODE, f"{MODULES}/html-validate/bin/html-validate.mjs", *pages],

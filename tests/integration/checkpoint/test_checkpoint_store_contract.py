@@ -166,7 +166,7 @@ def test_equal_content_is_stale_too(medium: Medium) -> None:
 @pytest.mark.requirement("STO-10", "SNP-17")
 @pytest.mark.parametrize("seq", [1, 7, MAX_SEQ])
 def test_a_first_write_always_passes(medium: Medium, seq: int) -> None:
-    """Whatever its number, up to the highest, which comes back unwrapped."""
+    """A first write passes whatever its number; the highest comes back unwrapped."""
 
     async def scenario() -> None:
         async with medium.open() as store:
@@ -310,7 +310,7 @@ def test_what_cannot_be_stored_is_refused(
     asyncio.run(scenario())
 
 
-@pytest.mark.requirement("STO-13", "HAR-07")
+@pytest.mark.requirement("STO-13", "HAR-07", "M-06")
 def test_a_read_then_write_store_lets_the_lower_number_win() -> None:
     """Comparing first and writing later, unconditionally, leaves room for a 6 in between.
 

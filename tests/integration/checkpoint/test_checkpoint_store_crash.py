@@ -149,7 +149,7 @@ def test_killed_within_a_commit(tmp_path: Path, kind: str, strike: Strike) -> No
     ]
 
 
-@pytest.mark.requirement("GAT-21", "GAT-23", "COM-20", "COM-22")
+@pytest.mark.requirement("GAT-21", "GAT-23", "COM-20", "COM-22", "CP-F2")
 @pytest.mark.parametrize("kind", DURABLE_KINDS)
 def test_killed_between_load_and_seed(tmp_path: Path, kind: str) -> None:
     """Killed twice between load and seed, the third start seeds the same 5."""

@@ -128,6 +128,7 @@ def test_the_registry_dispatches_by_name_and_version(tmp_path: Path) -> None:
         assert refusal.value.kind is Kind.NOT_FOUND
 
 
+@pytest.mark.requirement("FIL-03", "FIL-08")
 def test_export_publishes_the_set_and_names_it(tmp_path: Path) -> None:
     """The files are there with their checksums, a report per part, and nothing temporary."""
 
@@ -161,7 +162,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.requirement("REC-04..REC-06", "INV-11", "CP-G1..CP-G6")
+@pytest.mark.requirement("REC-04..REC-06", "INV-11", "CP-G1..CP-G6", "FIL-01..FIL-04")
 @pytest.mark.parametrize(("label", "part"), PLACES)
 def test_export_is_finished_after_a_crash_at_each_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, label: str, part: str | None
@@ -182,7 +183,7 @@ def test_export_is_finished_after_a_crash_at_each_place(
     assert on_disk(tmp_path) == PARTS
 
 
-@pytest.mark.requirement("REC-05", "REC-07", "REC-13")
+@pytest.mark.requirement("REC-05", "REC-07", "REC-13", "FIL-02", "FIL-05")
 def test_what_is_right_is_kept_and_what_is_wrong_is_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,6 +206,7 @@ def test_what_is_right_is_kept_and_what_is_wrong_is_written_again(
     assert on_disk(tmp_path) == PARTS
 
 
+@pytest.mark.requirement("FIL-02", "FIL-06")
 def test_a_whole_temporary_file_is_adopted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A whole temporary file is published and not written again."""
     files = ArtifactSet("c1", "attempt-1")
@@ -221,6 +223,7 @@ def test_a_whole_temporary_file_is_adopted(tmp_path: Path, monkeypatch: pytest.M
     assert on_disk(tmp_path) == PARTS
 
 
+@pytest.mark.requirement("FIL-09")
 def test_a_disk_that_is_full_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,7 +239,7 @@ def test_a_disk_that_is_full_leaves_nothing(
     assert list((tmp_path / "artifacts").iterdir()) == []
 
 
-@pytest.mark.requirement("INV-12", "ATT-08")
+@pytest.mark.requirement("INV-12", "ATT-08", "FIL-07")
 @pytest.mark.parametrize(
     "command",
     [

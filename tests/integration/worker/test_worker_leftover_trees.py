@@ -93,7 +93,7 @@ async def leftovers_of(space: LocalFileSpace, files: ArtifactSet) -> list[Leftov
     return [each for each in await space.leftovers() if each.file_name == wanted]
 
 
-@pytest.mark.requirement("ZIP-07", "CLN-01", "CLN-03", "INV-12")
+@pytest.mark.requirement("ZIP-07", "CLN-01", "CLN-03", "INV-12", "FIL-06", "FIL-07")
 @pytest.mark.parametrize("how", [by_begin, by_clean_up])
 def test_a_left_over_tree_is_removed_and_no_other(
     how: Callable[[Path], Coroutine[None, None, None]],
@@ -113,7 +113,7 @@ def test_a_left_over_tree_is_removed_and_no_other(
         assert (outside / "kept").exists()
 
 
-@pytest.mark.requirement("ZIP-03")
+@pytest.mark.requirement("ZIP-03", "FIL-05")
 def test_a_published_tree_that_is_wrong_is_replaced_whatever_its_modes() -> None:
     """The wrong tree is removed as a whole, and no link in it is followed."""
     with place_without_privileges() as root:

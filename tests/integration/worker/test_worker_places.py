@@ -113,7 +113,7 @@ def untouched(outside: Path) -> bool:
     return only.read_text(encoding="utf-8") == "kept"
 
 
-@pytest.mark.requirement("INV-12")
+@pytest.mark.requirement("INV-12", "FIL-02", "FIL-06")
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_no_file_is_not_found(tmp_path: Path, outside: Path, kind: str) -> None:
     """Only files count, at final and temporary paths; they are found beside the rest."""
@@ -133,7 +133,7 @@ def test_what_is_no_file_is_not_found(tmp_path: Path, outside: Path, kind: str) 
     assert untouched(outside)
 
 
-@pytest.mark.requirement("INV-12")
+@pytest.mark.requirement("INV-12", "FIL-02", "FIL-03", "FIL-06")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("place", [FINAL, TEMPORARY, FILES.temporary_name("other")])
 def test_a_file_takes_the_place_of_what_is_none(
@@ -174,7 +174,7 @@ def test_a_piece_is_not_written_through_what_is_no_file(
     assert untouched(outside)
 
 
-@pytest.mark.requirement("CLN-01", "CLN-03", "INV-12")
+@pytest.mark.requirement("CLN-01", "CLN-03", "INV-12", "FIL-09")
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_left_over_and_no_file_is_removed(tmp_path: Path, outside: Path, kind: str) -> None:
     """A clean-up and a discard remove it, and a second time changes nothing."""
@@ -199,7 +199,7 @@ def test_what_is_left_over_and_no_file_is_removed(tmp_path: Path, outside: Path,
 NO_DIRECTORIES = [kind for kind in KINDS if not kind.startswith("a directory")]
 
 
-@pytest.mark.requirement("CLN-01", "CLN-03", "INV-12")
+@pytest.mark.requirement("CLN-01", "CLN-03", "INV-12", "FIL-02")
 @pytest.mark.parametrize("kind", NO_DIRECTORIES)
 def test_a_set_has_nothing_where_its_directory_is_none(
     tmp_path: Path, outside: Path, kind: str
@@ -230,7 +230,7 @@ def test_a_set_has_nothing_where_its_directory_is_none(
     }
 
 
-@pytest.mark.requirement("ZIP-03", "INV-12")
+@pytest.mark.requirement("ZIP-03", "INV-12", "FIL-02", "FIL-06")
 @pytest.mark.parametrize("kind", NO_DIRECTORIES)
 def test_a_directory_takes_the_place_of_what_is_none(
     tmp_path: Path, outside: Path, kind: str

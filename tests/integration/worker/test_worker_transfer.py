@@ -135,7 +135,7 @@ def lose(_data: bytes) -> bytes:
     return b""
 
 
-@pytest.mark.requirement("REC-04..REC-07")
+@pytest.mark.requirement("REC-04..REC-07", "FIL-01", "FIL-05")
 @pytest.mark.parametrize(
     ("damage", "kept"),
     [(leave, 2), (lengthen, 2), (cut, 1), (flip, 1), (lose, 0)],
@@ -183,7 +183,7 @@ def test_a_source_that_changed_is_fetched_anew(
     assert published(tmp_path) == NEW
 
 
-@pytest.mark.requirement("CP-G5")
+@pytest.mark.requirement("CP-G5", "FIL-02")
 def test_a_published_file_is_adopted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A published file is known by its checksum, and nothing is fetched."""
     source = Source()
@@ -194,6 +194,7 @@ def test_a_published_file_is_adopted(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert source.sent == 0
 
 
+@pytest.mark.requirement("FIL-06", "FIL-07")
 def test_the_temporary_file_of_another_attempt_is_not_taken(tmp_path: Path) -> None:
     """Another attempt's temporary file is neither taken nor overwritten."""
     other = tmp_path / "artifacts/t1/f.attempt-0.tmp"
@@ -219,7 +220,7 @@ def test_evidence_that_makes_no_sense_counts_as_none(
         (tmp_path / "artifacts/t1/f").unlink()
 
 
-@pytest.mark.requirement("REC-07")
+@pytest.mark.requirement("REC-07", "FIL-09")
 def test_a_source_that_is_not_the_one_wanted_is_not_published(tmp_path: Path) -> None:
     """The attempt fails and nothing is left."""
     with pytest.raises(DomainError) as refusal:

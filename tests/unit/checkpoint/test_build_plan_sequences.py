@@ -29,7 +29,7 @@ def test_s1_a_crash_before_each_commit() -> None:
     asyncio.run(sequence())
 
 
-@pytest.mark.requirement("ORC-11", "AMB-16")
+@pytest.mark.requirement("ORC-11", "AMB-16", "M-33")
 @pytest.mark.parametrize(
     ("launder", "skip", "run"), [(False, ("a", "b"), ("c",)), (True, ("a", "b", "c"), ())]
 )

@@ -17,7 +17,7 @@ TREES = {
 }
 
 
-@pytest.mark.requirement("COM-27")
+@pytest.mark.requirement("COM-27", "CP-E1..CP-E5", "CP-F2")
 def test_crash_points_are_declared_once() -> None:
     """The six points of the package stand once each, as literals, with run and number."""
     found = []

@@ -76,7 +76,7 @@ def files(scene: Scene) -> Scene:
     return scene
 
 
-@pytest.mark.requirement("INV-11")
+@pytest.mark.requirement("INV-11", "FIL-03")
 def test_files_that_are_whole_hold(files: Scene) -> None:
     """A file may be missing or temporary at the crash if it is whole in the end."""
     assert artifacts(files) == HOLDS
@@ -96,6 +96,7 @@ def test_a_file_that_was_never_asked_for(files: Scene) -> None:
     assert artifacts(files) == broken("after incarnation 1: file 'c1/more.txt' was never asked for")
 
 
+@pytest.mark.requirement("FIL-03")
 def test_a_temporary_file_that_is_left(files: Scene) -> None:
     """At rest nothing half-made is left; it is told once, however many images show it."""
     put_file("c1/out.txt.tmp", b"half", files.settled, files.final)

@@ -223,7 +223,7 @@ def test_a_registration_without_cpu_is_refused(millis: int) -> None:
     Registration("i", "n", "d", NodeInventory(1)).validate()
 
 
-@pytest.mark.requirement("INV-12")
+@pytest.mark.requirement("INV-12", "FIL-06")
 @pytest.mark.parametrize(
     "name",
     ["", ".", "..", "../x", "a/b", "a\\b", "/etc", ".hidden", "a\0b", "x.tmp", "é" * 51, "\ud800"],

@@ -238,7 +238,7 @@ BAD_PARTS = {
 }
 
 
-@pytest.mark.requirement("REC-04", "REC-08")
+@pytest.mark.requirement("REC-04", "REC-08", "FIL-09")
 @pytest.mark.parametrize("case", BAD_PARTS)
 def test_a_part_that_cannot_be_placed_fails_the_transfer_and_leaves_nothing(
     tmp_path: Path, case: str
