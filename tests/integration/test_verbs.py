@@ -111,7 +111,6 @@ def test_kill_is_proved_and_recovery_holds() -> None:
         x.check().raise_if_not_held()
 
 
-@pytest.mark.requirement("HAR-02")
 def test_zombie_acts_after_its_successor() -> None:
     """A frozen first instance wakes up after the second has done the work.
 

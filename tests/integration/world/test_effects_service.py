@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 WORKLOAD = Workload((), fresh=Command("fresh"))
 
 
-@pytest.mark.requirement("PLN-30", "INV-3")
+@pytest.mark.requirement("PLN-30", "INV-3", "HAR-02")
 def test_an_effect_happens_once_per_key_and_every_request_is_kept(tmp_path: Path) -> None:
     """A repeat, now or later, has no effect, and the ledger tells requests from effects."""
     with World.start() as world:

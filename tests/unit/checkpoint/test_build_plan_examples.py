@@ -29,7 +29,6 @@ def outcome(plan: Plan) -> tuple[object, ...]:
     return plan.skip, plan.run, found, plan.blocked
 
 
-@pytest.mark.requirement("PLN-04")
 def test_every_example_is_there() -> None:
     """The table holds all 118 examples, none twice and none left out."""
     assert [e.name for e in EXAMPLES] == [f"BP-X{n:02}" for n in range(1, 119)]
