@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
 import multiprocess
 
 from harness.experiment.lane import LaneServer, serve
-from harness.model.errors import DeadlineError, HarnessError
+from harness.model.errors import DeadlineError, HarnessError, UsageError
 from harness.processes.pickling import portable
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ R = TypeVar("R")
 _CALL_S = 300.0
 _STOP_S = 10.0
 
+_NO_MAIN_GUARD = 77
+"""Exit code of a lane that found that the program's main module starts lanes when imported."""
+
 
 class LaneClient:
     """A lane, started here.
@@ -34,13 +38,22 @@ class LaneClient:
         root: Directory for workspaces; see `harness.images.workspace.default_root`.
         cpu: The core to stay on. A fork and its parent that share one are several times faster
             than on two, because nothing has to be moved between caches. None leaves it open.
+
+    Raises:
+        SystemExit: This process is a lane itself, and is still importing the main module of the
+            program, which therefore has no main guard; its owner says so (`receive`).
     """
 
     def __init__(self, root: Path, cpu: int | None = None) -> None:
         context = multiprocess.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=serve, args=(theirs, root, cpu), name="lane")
-        self._process.start()
+        try:
+            self._process.start()
+        except RuntimeError:
+            if multiprocess.current_process().name != "lane":
+                raise
+            raise SystemExit(_NO_MAIN_GUARD) from None
         theirs.close()
 
     @property
@@ -54,19 +67,21 @@ class LaneClient:
         *arguments: P.args,
         **_named: P.kwargs,
     ) -> None:
-        """Send a request without waiting for the reply.
+        """Send a request without waiting for the reply; `receive` says if the lane is gone.
 
         Args:
             method: A method of `LaneServer`.
             *arguments: Its arguments.
         """
-        self.connection.send_bytes(portable((method.__name__, arguments)))
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.connection.send_bytes(portable((method.__name__, arguments)))
 
     def receive(self, deadline_s: float = _CALL_S) -> object:
         """Wait for the reply to the oldest request that has none yet.
 
         Raises:
             HarnessError: What the lane answered, or that it is gone.
+            UsageError: The main module of this program uses the harness when it is imported.
             DeadlineError: No reply in time.
         """
         if not self.connection.poll(deadline_s):
@@ -74,10 +89,19 @@ class LaneClient:
         try:
             good, value = self.connection.recv()
         except (EOFError, OSError):
-            raise HarnessError(f"lane {self.pid} ended unexpectedly") from None
+            raise self._gone() from None
         if not good:
             raise cast("HarnessError", value)
         return value
+
+    def _gone(self) -> HarnessError:
+        self._process.join(_STOP_S)
+        if self._process.exitcode == _NO_MAIN_GUARD:
+            return UsageError(
+                'put the code that uses the harness below `if __name__ == "__main__":`; the '
+                "processes that it starts import the main file of this program again"
+            )
+        return HarnessError(f"lane {self.pid} ended unexpectedly")
 
     def call(
         self,
