@@ -67,7 +67,8 @@ class Catalogue:
             if first is not point:
                 raise UsageError(
                     f"crash point {point.label!r} is declared twice: "
-                    f"{first.source} and {point.source}; a label names one place"
+                    f"{first.source} and {point.source}; a label names one place: give one of "
+                    "them another label, or call one function that has the point"
                 )
 
     def __iter__(self) -> Iterator[DeclaredPoint]:

@@ -25,10 +25,9 @@ _SCRIPT = '''\
 
 from pathlib import Path
 
-from harness.explore.scenario_files import load
-from harness.model.site import Site
+from harness import Site, load_scenarios
 
-scenario = load({scenarios})[{scenario}]
+scenario = load_scenarios({scenarios})[{scenario}]
 workload = scenario.workload({seed})
 scenario.worker(
     Site(

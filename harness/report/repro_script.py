@@ -66,8 +66,7 @@ _PROGRAM = '''\
 
 from pathlib import Path
 
-from harness.experiment.handle import run_schedule
-from harness.explore.scenario_files import load
+from harness import load_scenarios, run_schedule
 
 SCENARIOS = {scenarios}
 SCENARIO = {scenario}
@@ -77,7 +76,7 @@ FINGERPRINT = {fingerprint_text}
 
 
 def main() -> int:
-    scenario = load(Path(SCENARIOS).expanduser())[SCENARIO]
+    scenario = load_scenarios(Path(SCENARIOS).expanduser())[SCENARIO]
     result = run_schedule(scenario, SCHEDULE, seed=SEED)
     print(result.verdict, result.fingerprint)
     for violation in result.violations:
@@ -96,12 +95,11 @@ _TEST = '''\
 
 from pathlib import Path
 
-from harness.experiment.handle import run_schedule
-from harness.explore.scenario_files import load
+from harness import load_scenarios, run_schedule
 
 
 def test_{name}() -> None:
-    scenario = load(Path({scenarios}).expanduser())[{scenario}]
+    scenario = load_scenarios(Path({scenarios}).expanduser())[{scenario}]
     run_schedule(scenario, {schedule}, seed={seed}).raise_if_not_held()
 '''
 
