@@ -9,25 +9,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
 from harness import __version__
 from harness.cli.entry import run_to_its_end
 from harness.cli.failures import gallery, recheck, report, repro, schema
 from harness.cli.options import report_option, root_option, scenarios_option, seed_option
+from harness.cli.seed_ranges import parse_seeds
 from harness.explore.scenario_files import groups, judged_by, load, select
 from harness.explore.session import SessionRequest, run_session
+from harness.explore.several_seeds import run_seeds
 from harness.explore.stop_signals import StopSignals
 from harness.images.workspace import default_root
-from harness.model.errors import UnknownNameError
+from harness.model.errors import UnknownNameError, UsageError
 from harness.model.schedule import parse
 from harness.moments.catalogue import scan
+from harness.record.interruption import exit_code_of_runs
+from harness.record.outcome import ExitCode
 from harness.record.pins import FILE_NAME, pins_in, read_pins
 from harness.report.output import Surroundings
-from harness.report.outputs import OF_A_RUN, Outputs, chosen
+from harness.report.outputs import OF_A_RUN, SUMMARY, Outputs, chosen
+from harness.report.seeds_summary import print_seed, print_seeds
+from harness.report.summary import print_summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from harness.explore.session import SessionResult
 
 MOST_JOBS = max(16, 4 * (os.cpu_count() or 1))
 """More experiments than this at once only take memory: each has two processes."""
@@ -66,6 +75,12 @@ def commands() -> None:
 @click.option("--oracle", "oracles", multiple=True, help="Judge by this oracle alone; repeatable.")
 @seed_option
 @click.option(
+    "--seeds",
+    "seed_list",
+    metavar="LIST",
+    help="Run once for each of several seeds, for example 1-10 or 0,3,7-9; each has its record.",
+)
+@click.option(
     "-j",
     "--jobs",
     type=click.IntRange(1, MOST_JOBS),
@@ -95,6 +110,7 @@ def run(  # noqa: PLR0917 - one parameter per option
     at: str | None,
     oracles: tuple[str, ...],
     seed: int,
+    seed_list: str | None,
     jobs: int | None,
     out: Path,
     pins_file: Path | None,
@@ -103,6 +119,7 @@ def run(  # noqa: PLR0917 - one parameter per option
     source: str,
 ) -> None:
     """Run scenarios: all of them, or those that are named."""
+    seeds = None if seed_list is None else _seeds(seed_list)
     wanted = chosen(reports, os.environ)
     pins = pins_in(Path()) if pins_file is None else read_pins(pins_file)
     known = load(source)
@@ -126,14 +143,55 @@ def run(  # noqa: PLR0917 - one parameter per option
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = LOG_WIDTH
-    outputs = Outputs((*OF_A_RUN, *wanted), Surroundings(console, click.echo, os.environ))
+    surroundings = Surroundings(console, click.echo, os.environ)
+    if seeds is None:
+        _run_once(request, wanted, surroundings)
+    else:
+        _run_each(request, seeds, wanted, surroundings)
+
+
+def _run_once(request: SessionRequest, wanted: Sequence[str], surroundings: Surroundings) -> None:
+    outputs = Outputs((*OF_A_RUN, *wanted), surroundings)
     with StopSignals() as stop:
         result = run_session(request, outputs, stop)
+    _require_sound(result)
+    raise SystemExit(result.exit_code)
+
+
+def _run_each(
+    request: SessionRequest,
+    seeds: Sequence[int],
+    wanted: Sequence[str],
+    surroundings: Surroundings,
+) -> None:
+    """Run under each seed; the summary is shown of those that are not as pinned."""
+    names = {*OF_A_RUN, *wanted} - {SUMMARY}
+    console = surroundings.console
+    codes: dict[int, ExitCode] = {}
+    with StopSignals() as stop:
+        for seed, result in run_seeds(request, seeds, lambda: Outputs(names, surroundings), stop):
+            codes[seed] = result.exit_code
+            if result.record is not None and result.directory is not None:
+                as_pinned = result.exit_code is ExitCode.AS_PINNED
+                show = print_seed if as_pinned and SUMMARY not in wanted else print_summary
+                show(console, result.record, result.directory)
+    print_seeds(console, seeds, codes)
+    _require_sound(result)
+    raise SystemExit(exit_code_of_runs(tuple(codes.values())))
+
+
+def _require_sound(result: SessionResult) -> None:
     if result.fault is not None:
         raise result.fault
     if result.record is None:
         click.echo("crash-harness: interrupted; no record was written", err=True)
-    raise SystemExit(result.exit_code)
+
+
+def _seeds(seed_list: str) -> tuple[int, ...]:
+    given = click.get_current_context().get_parameter_source("seed")
+    if given is not ParameterSource.DEFAULT:
+        raise UsageError("--seed and --seeds are both given; give one of them")
+    return parse_seeds(seed_list)
 
 
 @commands.command()

@@ -6,9 +6,11 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.record.outcome import ExitCode, exit_code
+from harness.record.outcome import ExitCode, exit_code, strongest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.record.outcome import ScenarioOutcome
 
 _BY_SIGNAL = {
@@ -46,3 +48,18 @@ def exit_code_of_run(
 ) -> ExitCode:
     """Return the exit code of a run: one that is not through is neither green nor broken."""
     return exit_code(outcomes) if interruption is None else interruption.exit_code
+
+
+def is_through(code: ExitCode) -> bool:
+    """Tell by its exit code whether a run came to its end."""
+    return code in {ExitCode.AS_PINNED, ExitCode.BROKEN, ExitCode.INCONCLUSIVE}
+
+
+def exit_code_of_runs(codes: Sequence[ExitCode]) -> ExitCode:
+    """Return the exit code of several runs of one command, of which at most the last was cut short.
+
+    Args:
+        codes: Those of the runs, in their order.
+    """
+    cut_short = [code for code in codes if not is_through(code)]
+    return cut_short[-1] if cut_short else strongest(codes)

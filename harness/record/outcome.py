@@ -252,6 +252,10 @@ def judge_together(
 
 
 def exit_code(outcomes: tuple[ScenarioOutcome, ...]) -> ExitCode:
-    """Return the exit code of a run: broken is stronger than inconclusive."""
-    codes = {outcome.exit_code for outcome in outcomes}
-    return min(codes - {ExitCode.AS_PINNED}, default=ExitCode.AS_PINNED)
+    """Return the exit code of a run that is through."""
+    return strongest(outcome.exit_code for outcome in outcomes)
+
+
+def strongest(codes: Iterable[ExitCode]) -> ExitCode:
+    """Return the code that stands for several: broken is stronger than inconclusive."""
+    return min(set(codes) - {ExitCode.AS_PINNED}, default=ExitCode.AS_PINNED)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     MakeOutput: TypeAlias = Callable[[Surroundings], Output]
 
+SUMMARY = "summary"
+
 OUTPUTS: dict[str, MakeOutput] = {
     "progress": ProgressBar,
     "ndjson": EventLog,
@@ -39,11 +41,11 @@ OUTPUTS: dict[str, MakeOutput] = {
     "junit": JUnitFile,
     "markdown": MarkdownSummary,
     "annotations": Annotations,
-    "summary": Summary,
+    SUMMARY: Summary,
 }
 """Every output by its name, in the order in which they are told and closed."""
 
-OF_A_RUN = ("progress", "repro", "summary")
+OF_A_RUN = ("progress", "repro", SUMMARY)
 """Outputs that every run of the command has."""
 OF_A_RECORD = ("repro",)
 """Outputs that every old record gets when it is rendered again."""

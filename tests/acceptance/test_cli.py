@@ -27,6 +27,8 @@ SECOND = "tests/acceptance/test_second_worker.py"
         (["run", "reference", "--at", "ack.send.before"], "column 16"),
         (["run", "reference", "--oracle", "boxes-agre"], "'boxes-agree'"),
         (["run", "reference", "--teir", "smoke"], "--tier"),
+        (["run", "reference", "--seeds", "9-7"], "did you mean 7-9?"),
+        (["run", "reference", "--seeds", "1-3", "--seed", "0"], "--seed and --seeds"),
         (["run", "--scenarios", "nowhere"], "no scenarios at 'nowhere'"),
         (["runn"], "'run'"),
         (["repro", "nowhere"], "no recorded failure"),
