@@ -8,7 +8,6 @@ along.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import tempfile
 import time
@@ -23,7 +22,7 @@ from harness.experiment.sharing import SharedSteps, Sharing, longest_prefix
 from harness.experiment.state_cache import StateCache
 from harness.images.run_folder import control_image
 from harness.images.scratch import sweep_scratch, take_scratch
-from harness.images.tree import remove_tree
+from harness.images.tree import move_tree, remove_tree
 from harness.images.workspace import surroundings
 from harness.model.errors import HarnessError
 from harness.model.oracle import Evidence
@@ -256,10 +255,10 @@ def _keep(workspace: Workspace, destination: Path) -> None:
     remove_tree(destination)
     destination.mkdir(parents=True)
     for directory in (workspace.images_dir, workspace.control_dir):
-        shutil.move(directory, destination / directory.name)
+        move_tree(directory, destination / directory.name)
 
 
 def _keep_image(image: Path, destination: Path) -> None:
     remove_tree(destination)
     destination.parent.mkdir(parents=True, exist_ok=True)
-    shutil.move(image, destination)
+    move_tree(image, destination)

@@ -7,6 +7,7 @@ the time of its last change. Nothing here calls itself, so a tree may be as deep
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import suppress
@@ -75,6 +76,26 @@ def copy_tree(source: Path | str, destination: Path | str, *, relative_links: bo
     # Last, as an entry that is made in a directory changes its times, and needs its mode.
     for directory, copy, status in reversed(finished):
         _copy_metadata(directory, copy, status)
+
+
+def move_tree(source: Path | str, destination: Path | str) -> None:
+    """Move a directory tree, by a copy of all that a program can see when another disk is needed.
+
+    Args:
+        source: Directory to move.
+        destination: What it is to be; nothing is there.
+
+    Raises:
+        UnimageableError: As `copy_tree`.
+        OSError: It can be neither moved nor copied; the disk is full, say.
+    """
+    try:
+        os.rename(source, destination)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        copy_tree(source, destination)
+        remove_tree(source)
 
 
 def remove_tree(path: Path | str) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from harness.experiment.rig import IDENTITY
 from harness.images.run_folder import FailureFolder
 from harness.images.scratch import sweep_scratch, take_scratch
+from harness.images.tree import copy_tree
 from harness.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def open_shell(failure: Failure, scenario: Scenario, folder: Path, root: Path) -
     sweep_scratch(root)
     copy = take_scratch(root)
     try:
-        shutil.copytree(image, copy / "site", symlinks=True)
+        copy_tree(image, copy / "site")
         return _shell(failure, scenario, copy, number + 1)
     finally:
         shutil.rmtree(copy, ignore_errors=True)

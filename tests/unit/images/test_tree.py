@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import stat
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.images.metadata import metadata_digest
-from harness.images.tree import MAX_PATH_BYTES, UnimageableError, copy_tree, remove_tree
+from harness.images.tree import MAX_PATH_BYTES, UnimageableError, copy_tree, move_tree, remove_tree
 from harness.images.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -101,6 +102,28 @@ def test_a_copy_shows_a_program_what_the_original_shows(workspace: Workspace, ki
     copy_tree(workspace.worker_dir, workspace.path / "images" / "worker")
     assert seen(workspace.path / "images", workspace) == before
     assert seen(workspace.path, workspace) == before, "what was copied stays as it was"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tree_that_is_moved_to_another_disk_arrives_whole(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """What a failure left goes from memory to the disk; a pipe in it ended the whole run."""
+    KINDS[kind](workspace.worker_dir / "entry")
+    before = seen(workspace.path, workspace)
+    kept = workspace.path / "images" / "worker"
+    kept.parent.mkdir(exist_ok=True)
+    rename = os.rename
+
+    def within_a_disk(source: str | Path, destination: str | Path) -> None:
+        if kept in (source, destination):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        rename(source, destination)
+
+    monkeypatch.setattr(os, "rename", within_a_disk)
+    move_tree(workspace.worker_dir, kept)
+    assert seen(kept.parent, workspace) == before
+    assert not workspace.worker_dir.exists()
 
 
 @pytest.mark.parametrize("kind", KINDS)
