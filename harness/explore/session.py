@@ -190,6 +190,11 @@ class Session:
             self._directory = None
 
     @property
+    def directory(self) -> Path | None:
+        """The run's folder, if anything is written down."""
+        return self._directory
+
+    @property
     def kept(self) -> Path:
         """Where lanes put what broken experiments and control legs left.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.pytest_plugin.settings import FOLDER_INI
+from harness.pytest_plugin.settings import FOLDER_INI, OUT_INI
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,8 +21,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options and the ini setting."""
     group = parser.getgroup("crash-harness", "crash injection")
     group.addoption("--crash-tier", default="smoke", help="smoke (default), full or deep")
+    group.addoption(
+        "--crash-out", metavar="DIR", help="directory of all records, relative to the root; or none"
+    )
     group.addoption("--crash-seed", type=int, default=0, help="source of everything random")
     parser.addini(FOLDER_INI, "folder with scenarios, relative to the root", default="scenarios")
+    parser.addini(OUT_INI, "directory of all records, relative to the root", default="reports/runs")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
@@ -33,10 +37,3 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFi
     from harness.pytest_plugin.items import ScenarioFile  # noqa: PLC0415 - see the module's docstring
 
     return ScenarioFile.from_parent(parent, path=file_path)
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """End the lane of this process, if there is one."""
-    session = getattr(config, "_crash_harness", None)
-    if session is not None:
-        session.close()

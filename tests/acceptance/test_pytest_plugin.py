@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -142,6 +143,118 @@ def test_pinned_failure_is_expected(tmp_path: Path) -> None:
     out = _pytest(project)
     assert re.search(r"\b2 failed, 7 passed\b", out), out
     assert "no longer there, unpin: careful[order.charge.after#1=kill]" in out
+
+
+COUNTED = """
+import os
+from pathlib import Path
+
+from harness import Command, EffectLedger, EveryCommandHasEffect, Scenario, Workload, crash_point
+
+LIVES = Path(__file__).with_name("lives.txt")
+
+
+def worker(site):
+    with LIVES.open("a") as file:
+        file.write("1\\n")
+    ledger = EffectLedger(site.world_dir)
+    for order in site.offered:
+        crash_point("order.charge.before")
+        if order.command_id not in {effect.key for effect in ledger.effects()}:
+            ledger.record("charge", order.command_id)
+        crash_point("order.charge.after")
+        crash_point("order.finish.after")
+
+
+COUNTED = Scenario(
+    name="counted",
+    worker=worker,
+    workload=lambda seed: Workload((Command("o1"),), fresh=Command("o2")),
+    oracles=(EveryCommandHasEffect("charge"),),
+    points=("counted",),
+)
+"""
+
+
+def _counted(tmp_path: Path) -> tuple[Path, Path]:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    folder = tmp_path / "scenarios"
+    folder.mkdir()
+    (folder / "counted.py").write_text(COUNTED, encoding="utf-8")
+    return tmp_path, folder / "lives.txt"
+
+
+def _lives(file: Path) -> int:
+    count = len(file.read_text(encoding="utf-8").split()) if file.exists() else 0
+    file.unlink(missing_ok=True)
+    return count
+
+
+def test_collecting_starts_nothing_and_a_run_no_more_than_the_command(tmp_path: Path) -> None:
+    """Collecting ran the whole tier, and a cold run half as much again as the command."""
+    project, lives = _counted(tmp_path)
+    out = _pytest(project, "--collect-only")
+    assert "crash-harness: 0 incarnations started to collect" in out
+    assert _lives(lives) == 0
+    assert re.search(r"\b5 passed\b", _pytest(project))
+    by_pytest = _lives(lives)
+    file = str(project / "scenarios" / "counted.py")
+    command = [sys.executable, "-m", "harness", "run", "--scenarios", file, "-j", "1"]
+    subprocess.run(command, cwd=project, capture_output=True, check=True, timeout=DEADLINE_S)
+    assert 0 < by_pytest <= _lives(lives)
+    out = _pytest(project, "-k", "order.finish")
+    assert re.search(r"\b1 passed, 4 deselected\b", out), out
+    assert _lives(lives) < by_pytest
+
+
+def test_nothing_needs_the_cache_of_pytest(tmp_path: Path) -> None:
+    """Without it collecting ended in an AttributeError."""
+    project, _ = _counted(tmp_path)
+    assert re.search(r"\b5 passed\b", _pytest(project, "-p", "no:cacheprovider"))
+
+
+def test_a_record_that_cannot_be_written_is_said_and_stops_nothing(tmp_path: Path) -> None:
+    """A root that is read-only ended collecting in an OSError."""
+    project, _ = _counted(tmp_path)
+    out = _pytest(project, "--crash-out", "/proc/nowhere")
+    assert re.search(r"\b5 passed\b", out), out
+    assert "crash-harness: no record is written: " in out
+    assert "Traceback" not in out
+    out = _pytest(project, "--crash-out", "none")
+    assert "record: " not in out
+    assert not (project / "reports").exists()
+
+
+def test_a_failure_leaves_what_the_command_leaves(tmp_path: Path) -> None:
+    """A failing item left no record, no image and no page."""
+    project = _project(tmp_path, lie=False)
+    file = project / "scenarios" / "orders.py"
+    file.write_text(file.read_text(encoding="utf-8") + NOT_PINNED, encoding="utf-8")
+    out = _pytest(project)
+    (page,) = re.findall(r"^page: (.+)$", out, re.MULTILINE)
+    failure = Path(page).parent
+    assert Path(page).exists()
+    assert (failure / "images" / "1-end" / "worker").is_dir()
+    latest = (project / "reports" / "runs" / "latest").resolve()
+    assert failure.parents[1] == latest
+    assert f"crash-harness: record: {latest}" in out
+
+
+STOP = """
+def pytest_runtest_teardown(item):
+    if "charge.after" in item.name:
+        raise KeyboardInterrupt
+"""
+
+
+def test_an_interrupted_run_is_recorded_as_far_as_it_came(tmp_path: Path) -> None:
+    """Ctrl-C in the middle left nothing of what had been found."""
+    project, _ = _counted(tmp_path)
+    (project / "scenarios" / "conftest.py").write_text(STOP, encoding="utf-8")
+    out = _pytest(project)
+    record = json.loads((project / "reports/runs/latest/results.json").read_text(encoding="utf-8"))
+    assert record["interrupted"], out
+    assert [row["schedule"] for row in record["experiments"]] == ["", "order.charge.after#1=kill"]
 
 
 def test_plugin_imports_nothing_heavy_at_start() -> None:
