@@ -1,15 +1,16 @@
-"""The gallery: a committed report of each family of known-bad workers, the same on every machine.
+"""The gallery: a report of each family of known-bad workers, the same on every machine.
 
 Which families there are, which worker stands for each, and at which schedule it is shown, is kept
-in ``gallery.json``; one that is new is searched for the first crash that its oracle catches. Times,
-places and versions are left out, so a change of a page is a change of what a report says. Where a
-point stands in the source, and what stands around it, is shown and not compared: it changes with
-every edit above it.
+in ``gallery.json``, with a digest of each file of its report; one that is new is searched for the
+first crash that its oracle catches. Times, places and versions are left out, so a change of a page
+is a change of what a report says. Where a point stands in the source, and what stands around it, is
+shown and not compared: it changes with every edit above it.
 """
 
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 import os
 import re
@@ -61,6 +62,7 @@ class Family(TypedDict):
     `fault` is what is wrong with them, for the overview; a report has to find it out. `shows` is
     the scenario that stands for the family, `at` its schedule, `others` are the other scenarios.
     `varies` names what this worker saves that differs from run to run, by its keys in JSON.
+    `digests` has the digest of each file of its report, by the file's name.
     """
 
     fault: str
@@ -68,6 +70,7 @@ class Family(TypedDict):
     at: str
     others: list[str]
     varies: list[str]
+    digests: dict[str, str]
 
 
 def families(out: Path) -> dict[str, Family]:
@@ -127,12 +130,17 @@ def make_gallery(
         for name, record in sorted(records.items())
     ]
     pages[out / OVERVIEW] = gallery_index(entries)
+    for name, family in found.items():
+        digests = {p.name: _digest(p, text) for p, text in pages.items() if p.parent == out / name}
+        found[name] = {**family, "digests": dict(sorted(digests.items()))}
     pages[out / INDEX] = json.dumps(found, indent=1, sort_keys=True) + "\n"
     return pages
 
 
 def check_gallery(pages: Mapping[Path, str], out: Path) -> list[str]:
-    """Compare files with those that are there, apart from places in the source.
+    """Compare a gallery with one that is there, apart from places in the source.
+
+    A file of a report need not be there: its digest in the index stands for it.
 
     Args:
         pages: What there should be.
@@ -142,23 +150,33 @@ def check_gallery(pages: Mapping[Path, str], out: Path) -> list[str]:
         What is different, a line each.
     """
     found: list[str] = []
+    kept = families(out)
     for path, text in pages.items():
-        try:
-            old = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
+        family = kept.get(path.parent.name)
+        digest = family["digests"].get(path.name, "") if family is not None else ""
+        if path.exists():
+            before, now = (_compared(path, page) for page in (path.read_text("utf-8"), text))
+            if before != now:
+                found.append(f"{path} is another:")
+                old, new = before.splitlines(), now.splitlines()
+                lines = difflib.unified_diff(old, new, lineterm="", n=0)
+                found.extend(f"  {line}" for line in list(lines)[2 : _SHOWN_LINES + 2])
+        elif path.parent == out:
             found.append(f"{path} is missing")
-            continue
-        before, now = (_compared(path, page) for page in (old, text))
-        if before != now:
-            found.append(f"{path} is another:")
-            lines = difflib.unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=0)
-            found.extend(f"  {line}" for line in list(lines)[2 : _SHOWN_LINES + 2])
+        elif digest and digest != _digest(path, text):
+            found.append(f"{path} is another, by its digest in {INDEX}")
+        elif not digest:
+            found.append(f"{path} has no digest in {INDEX}")
     found.extend(
         f"{path} belongs to no family"
         for path in sorted(out.rglob("*"))
         if path.is_file() and path not in pages
     )
     return found
+
+
+def _digest(path: Path, text: str) -> str:
+    return hashlib.sha256(_compared(path, text).encode()).hexdigest()
 
 
 def _compared(path: Path, text: str) -> str:
@@ -242,7 +260,7 @@ def new_families(names: Iterable[str], known: Sequence[str]) -> dict[str, Family
         known: Those that are shown already.
     """
     return {
-        name: {"fault": "", "shows": name, "at": "", "others": [], "varies": []}
+        name: {"fault": "", "shows": name, "at": "", "others": [], "varies": [], "digests": {}}
         for name in names
         if name not in known
     }

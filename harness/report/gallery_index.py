@@ -40,8 +40,8 @@ def _lines(entries: Iterable[Entry]) -> Iterator[str]:
     yield "# Gallery"
     yield ""
     yield (
-        "One report of each family of known-bad workers. `crash-harness gallery` makes them anew, "
-        "`crash-harness gallery --check` compares; docs/reports.md says more."
+        "One report of each family of known-bad workers. `crash-harness gallery` makes them; one "
+        "is here as a sample, and of all the digests. `crash-harness gallery --check` compares."
     )
     yield ""
     yield "| family | what is wrong with it | killed at | what the report found | report |"

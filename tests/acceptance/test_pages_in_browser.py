@@ -72,7 +72,7 @@ def test_first_screen_and_print_of_the_gallery() -> None:
     shown, nothing is cut, and the ground is white in the dark scheme, too.
     """
     _need(("node", NODE), ("chromium", CHROMIUM), ("CRASH_HARNESS_NODE_MODULES", MODULES))
-    pages = sorted(GALLERY.glob("*/report.html"))
+    pages = sorted(GALLERY.glob("*/report.html"))  # all of them after `crash-harness gallery`
     assert pages
     done = subprocess.run(
         [NODE, HERE / "print_and_first_screen.mjs", MODULES, CHROMIUM, *pages],

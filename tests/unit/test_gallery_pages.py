@@ -78,11 +78,14 @@ def test_everything_else_is_a_change(
 
 
 def test_missing_and_left_over_files_are_changes(tmp_path: Path) -> None:
-    """The gallery has the files of its families, all of them, and no others."""
+    """The gallery has an overview, a digest of every file of a report, and no others."""
     (tmp_path / "gone").mkdir()
     (tmp_path / "gone" / "report.html").write_text("", encoding="utf-8")
-    assert check_gallery({tmp_path / "new" / "report.html": ""}, tmp_path) == [
-        f"{tmp_path}/new/report.html is missing",
+    assert check_gallery(
+        {tmp_path / "README.md": "", tmp_path / "new" / "a.html": ""}, tmp_path
+    ) == [
+        f"{tmp_path}/README.md is missing",
+        f"{tmp_path}/new/a.html has no digest in gallery.json",
         f"{tmp_path}/gone/report.html belongs to no family",
     ]
 
