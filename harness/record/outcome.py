@@ -190,11 +190,33 @@ class ScenarioOutcome(ScenarioRun):
             yield f"the control leg, without a fault, was {self.control.verdict}: " + (
                 found or self.control.note
             )
+        elif self.whole and not any(result.fired for result in self.results):
+            yield self._why_nothing_was_struck()
         for result in self.results:
             if result.schedule != CONTROL and result.verdict not in (Verdict.HELD, Verdict.BROKEN):
                 yield f"{result.experiment_id}: {result.verdict}: {result.note}"
         for label in self.unreached:
             yield f"{self.catalogue[label].source}: {label} is declared and was never reached"
+
+    def _why_nothing_was_struck(self) -> str:
+        reached = reached_labels(self.results)
+        packages = ", ".join(self.scenario.points)
+        if len(self.results) > 1:
+            why = f"none of {len(self.results) - 1} planned strikes is proved"
+        elif reached:
+            struck = ", ".join(self.scenario.strike)
+            why = f"none of the labels to strike was reached ({struck})"
+        elif len(self.catalogue):
+            why = (
+                f"no crash point was reached, though {len(self.catalogue)} are declared in "
+                f"{packages}: this workload does not come there, or another program does, in which "
+                "no point is armed"
+            )
+        elif packages:
+            why = f"no crash point was reached, and none is declared in {packages}"
+        else:
+            why = "no crash point was reached, and the scenario names no package in points"
+        return f"nothing was struck, so nothing is proved: {why}; see docs/reports.md"
 
 
 def reached_labels(results: Iterable[ExperimentResult]) -> frozenset[str]:

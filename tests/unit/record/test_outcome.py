@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,11 +35,13 @@ def outcome(
     catalogue: Catalogue = CATALOGUE,
     strike: tuple[str, ...] = (),
     must_reach_all: bool = True,
+    points: tuple[str, ...] = (),
 ) -> ScenarioOutcome:
     """Return the outcome of a scenario with two oracles and these experiments."""
     tried = scenario(
         pin=pin, oracles=("first", "second"), strike=strike, must_reach_all=must_reach_all
     )
+    tried = replace(tried, points=points)
     return ScenarioOutcome(tried, catalogue, (control, *others), whole=whole)
 
 
@@ -107,7 +110,7 @@ def test_nothing_is_concluded_when_the_control_leg_failed(pin: Pin, verdict: Ver
 @pytest.mark.requirement("HAR-01")
 def test_a_declared_point_that_nothing_reached_is_inconclusive() -> None:
     """A point with no hits turns the run red, and the reason says where it stands."""
-    seen = outcome(control=result(incarnations=[hits("a.b.before")]))
+    seen = outcome(result(AT_B), control=result(incarnations=[hits("a.b.before")]))
     assert seen.unreached == ("a.c.before",)
     assert seen.exit_code is ExitCode.INCONCLUSIVE
     assert list(seen.inconclusive()) == ["p/a.py:2: a.c.before is declared and was never reached"]
@@ -129,6 +132,53 @@ def test_points_count_only_where_they_were_promised() -> None:
     assert outcome(control=control, must_reach_all=False).unreached == ()
     assert outcome(control=control, strike=("a.b.before",)).unreached == ()
     assert outcome(control=control, strike=("a.c.before",)).unreached == ("a.c.before",)
+
+
+NOTHING_REACHED = result(incarnations=[()])
+NO_POINTS = Catalogue([])
+ELSEWHERE = (
+    "no crash point was reached, though 2 are declared in p: this workload does not come there, or "
+    "another program does, in which no point is armed"
+)
+
+
+@pytest.mark.parametrize(
+    ("seen", "why"),
+    [
+        (
+            outcome(control=NOTHING_REACHED, catalogue=NO_POINTS),
+            "no crash point was reached, and the scenario names no package in points",
+        ),
+        (
+            outcome(control=NOTHING_REACHED, catalogue=NO_POINTS, points=("p",)),
+            "no crash point was reached, and none is declared in p",
+        ),
+        (
+            outcome(control=NOTHING_REACHED, points=("p",), must_reach_all=False),
+            ELSEWHERE,
+        ),
+        (
+            outcome(strike=("a.d.before",)),
+            "none of the labels to strike was reached (a.d.before)",
+        ),
+        (
+            outcome(result(AT_B, verdict=Verdict.NOT_FIRED, fired=0)),
+            "none of 1 planned strikes is proved",
+        ),
+    ],
+)
+def test_a_tier_in_which_nothing_was_struck_is_inconclusive(
+    seen: ScenarioOutcome, why: str
+) -> None:
+    """Without a proved strike a run that found nothing was green, whatever the reason."""
+    assert seen.exit_code is ExitCode.INCONCLUSIVE
+    said = f"nothing was struck, so nothing is proved: {why}; see docs/reports.md"
+    assert next(seen.inconclusive()) == said
+
+
+def test_the_control_leg_alone_strikes_nothing_and_need_not() -> None:
+    """Who asks for the empty schedule asks for the control leg, and gets what came of it."""
+    assert outcome(control=NOTHING_REACHED, whole=False).exit_code is ExitCode.AS_PINNED
 
 
 def test_the_tally_of_moments() -> None:
