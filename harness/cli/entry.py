@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import traceback
 
@@ -23,6 +24,8 @@ def run_to_its_end(command: click.Command) -> None:
         KeyboardInterrupt: Of the user.
     """
     prepare_streams()
+    # Ignored, it would reap children before anybody could ask how they ended (sigaction(2)).
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         try:
             command(standalone_mode=False)

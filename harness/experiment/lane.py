@@ -205,6 +205,7 @@ def serve(connection: Connection, root: Path, cpu: int | None) -> None:
     os.setsid()  # a terminal's Ctrl-C is for the owner, not for us or our incarnations
     if cpu is not None:
         os.sched_setaffinity(0, {cpu})
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _leave)
     die_with_parent(os.getppid(), signal.SIGTERM)

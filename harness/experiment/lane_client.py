@@ -138,4 +138,5 @@ class LaneClient:
         if self._process.is_alive():
             self._process.kill()
             self._process.join(_STOP_S)
-        self._process.close()
+        with suppress(ValueError):  # it is in the middle of a system call that cannot be ended
+            self._process.close()

@@ -17,7 +17,7 @@ from harness.model.errors import DeadlineError, HarnessError
 from harness.model.oracle import Evidence, OracleStatus
 from harness.model.quiet import describe_end
 from harness.model.result import ExperimentResult, Fired, IncarnationTrace, Verdict, Violation
-from harness.processes.incarnation import ForeignStopError
+from harness.processes.incarnation import DamagedTraceError, ForeignStopError
 
 if TYPE_CHECKING:
     from harness.experiment.rig import Halt
@@ -188,6 +188,8 @@ def run_experiment(
         verdict, note = Verdict.WRONG_DEATH, str(error)
     except UnimageableError as error:
         verdict, note = Verdict.UNKNOWN, f"what the worker left cannot be looked at: {error}"
+    except DamagedTraceError as error:
+        verdict, note = Verdict.UNKNOWN, str(error)
     rig.save()
     struck_numbers = {strike.incarnation for strike in fired}
     traces = tuple(
@@ -324,6 +326,12 @@ def _strike(rig: Verbs, number: int, strike: Strike) -> None:
         raise EndedError(Verdict.NOT_FIRED, f"{strike.moment}: the incarnation was dead already")
     halt = rig.run_until(number, strike.moment)
     if halt.hit is None or not halt.hit.is_at(strike.moment):
+        if halt.in_child:
+            raise EndedError(
+                Verdict.NOT_FIRED,
+                f"{strike.moment} was reached in a child process alone; only the worker's own "
+                "process can be struck",
+            )
         if halt.quiet:
             raise EndedError(Verdict.NOT_FIRED, f"{strike.moment} was not reached before quiet")
         raise _wrong_death(rig, number, halt, f"on the way to {strike.moment}")

@@ -6,7 +6,7 @@ through the pipe of a lane.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.images.digest import PARTS, image_digest
@@ -43,11 +43,13 @@ class Halt:
         hit: The point where it stopped itself, or None when it died.
         death: How it died, or None when it stopped.
         quiet: Whether nothing is left to do: it stopped at its quiet point, or ended well.
+        in_child: Whether a child of it reached the moment that was waited for.
     """
 
     hit: Hit | None
     death: Death | None
     quiet: bool
+    in_child: bool = False
 
 
 class Rig:
@@ -178,7 +180,9 @@ class Rig:
         stop = StopOrder(moment.label, moment.key, moment.value, moment.ordinal)
         self.save()
         self._incarnations[number].resume((stop, *self._quiet_stop))
-        return self._wait(number, str(moment))
+        halt = self._wait(number, str(moment))
+        hits = self._incarnations[number].hits
+        return replace(halt, in_child=any(hit.child and hit.is_at(moment) for hit in hits))
 
     def run_until_quiet(self, number: int) -> Halt:
         """Let an incarnation run until nothing is left to do, or until it dies."""

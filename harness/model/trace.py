@@ -19,12 +19,16 @@ class Hit:
         context: Its context, as text.
         hits: How often it was reached so far: in all under ``""``, and with each context key.
         stop: Whether the incarnation stopped itself there.
+        child: Whether a forked child reached it, and not the worker's own process.
+        thread: Whether another thread than the main one reached it.
     """
 
     label: str
     context: dict[str, str]
     hits: dict[str, int]
     stop: bool
+    child: bool = False
+    thread: bool = False
 
     def is_at(self, moment: Moment) -> bool:
         """Tell whether this hit is the given moment."""
@@ -59,5 +63,12 @@ class Death:
 
     def __str__(self) -> str:
         if self.signal:
-            return f"killed by {signal.Signals(self.signal).name}"
+            return f"killed by {_name(self.signal)}"
         return f"exited with code {self.exit_code}"
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal has no name of its own (signal(7))
+        return f"SIGRTMIN+{number - signal.SIGRTMIN}"

@@ -7,6 +7,7 @@ Never loaded in a process that is not to be armed. The trace line is on its way 
 from __future__ import annotations
 
 import _thread
+import fcntl
 import json
 import os
 import signal
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     PlainStop: TypeAlias = tuple[str, str, str, int]
 
 
+_HIGH_FD = 500
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
@@ -70,10 +72,17 @@ class Armed:
 
     def __init__(self, trace: str, stops: Sequence[StopOrder], orders: str) -> None:
         self._orders = orders
-        self._lock = _thread.allocate_lock()
+        self._trace = trace
+        # A signal handler may hit a point while its thread is at one.
+        self._lock = _thread.RLock()
+        self._main = _thread.get_ident()
+        self._in_child = False
         self._hits: dict[tuple[str, str, str], int] = {}
-        self._trace_fd = os.open(trace, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC)
+        self._trace_fd = self._opened(os.O_CREAT)
+        status = os.fstat(self._trace_fd)
+        self._trace_is = status.st_dev, status.st_ino
         self._obey(stops)
+        os.register_at_fork(after_in_child=self._begin_as_child)
 
     @classmethod
     def from_file(cls, orders: str) -> Armed:
@@ -86,6 +95,40 @@ class Armed:
         first = _read(orders)
         return cls(first["trace"], _stops(first), orders)
 
+    def _begin_as_child(self) -> None:
+        """Go on in a forked child: another thread of the parent may have held the lock."""
+        self._lock = _thread.RLock()
+        self._main = _thread.get_ident()
+        self._in_child = True
+
+    def _opened(self, flags: int = 0) -> int:
+        """Open the trace, out of the way of programs that count on low descriptors."""
+        fd = os.open(self._trace, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | flags, 0o644)
+        try:
+            high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH_FD)
+        except OSError:  # the limit of open files is lower
+            return fd
+        os.close(fd)
+        return high
+
+    def _write(self, line: bytes) -> None:
+        """Write to the trace and to nothing else.
+
+        A program that closes all descriptors, as daemons do, may have another file under the number
+        by now; then the trace is opened again. If it is gone, nothing is written.
+        """
+        try:
+            status = os.fstat(self._trace_fd)
+            ours = (status.st_dev, status.st_ino) == self._trace_is
+        except OSError:
+            ours = False
+        if not ours:
+            try:
+                self._trace_fd = self._opened()
+            except OSError:
+                return
+        os.write(self._trace_fd, line)
+
     def _obey(self, stops: Sequence[StopOrder]) -> None:
         self._every = any(stop.label == "*" for stop in stops)
         self._stops: dict[str, list[StopOrder]] = {}
@@ -94,6 +137,9 @@ class Armed:
 
     def hit(self, label: str, context: dict[str, object]) -> None:
         """Count a hit, write it to the trace, and stop the process if it was ordered here.
+
+        Safe in any thread, in a signal handler that interrupts it, and in a forked child, which is
+        never stopped.
 
         Args:
             label: Label of the point.
@@ -104,11 +150,17 @@ class Armed:
             hits = {"": self._count(label, "", "")}
             for key, value in texts.items():
                 hits[key] = self._count(label, key, value)
-            stopping = self._every or any(
-                self._meets(stop, texts, hits) for stop in self._stops.get(label, ())
+            # Nobody waits for a child to stop: its hits are written down, and it goes on.
+            stopping = not self._in_child and (
+                self._every
+                or any(self._meets(stop, texts, hits) for stop in self._stops.get(label, ()))
             )
             line = {"label": label, "context": texts, "hits": hits, "stop": stopping}
-            os.write(self._trace_fd, _ENCODER.encode(line).encode() + b"\n")
+            if self._in_child:
+                line["child"] = True
+            if _thread.get_ident() != self._main:
+                line["thread"] = True
+            self._write(_ENCODER.encode(line).encode() + b"\n")
         if stopping:
             # A signal that a thread sends to itself is delivered before the call returns, so
             # the calling thread goes no further; SIGSTOP then stops the whole process.

@@ -11,6 +11,7 @@ the other side, does the thinking. SIGTERM and SIGCHLD stay blocked and are take
 
 from __future__ import annotations
 
+import atexit
 import gc
 import io
 import os
@@ -19,8 +20,9 @@ import signal
 import sys
 import time
 import traceback
-from contextlib import redirect_stderr, redirect_stdout
-from typing import TYPE_CHECKING, cast
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from typing import TYPE_CHECKING, ParamSpec, cast
+from zlib import crc32
 
 from harness import points
 from harness.model.site import Site
@@ -40,10 +42,21 @@ if TYPE_CHECKING:
     Worker: TypeAlias = Callable[[Site], None]
     Request: TypeAlias = tuple[bool, str, tuple[object, ...]]
 
+P = ParamSpec("P")
+
 _EXIT_ERROR = 1
 _THREAD_END_S = 2.0
 _LOOK_S = 0.001
 _WAITED_FOR = (signal.SIGCHLD, signal.SIGTERM)
+_DEFAULT = (
+    signal.SIGCHLD,
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGTERM,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
 
 
 class _LeaveError(Exception):
@@ -224,28 +237,77 @@ def _other_tasks() -> list[int]:
 def _live(
     worker: Worker, site: PlainSite, stops: list[PlainStop], stem: str, parent: int
 ) -> NoReturn:
-    """Run the worker as an incarnation, and end with it."""
+    """Run the worker as an incarnation, and end with it: nothing returns into the supervisor."""
     code = _EXIT_ERROR
     try:
         begin_life(parent)
-        # Beside the worker's directory: see `harness.images.workspace.Workspace`.
-        os.chdir(f"{site[0].rpartition('/')[0]}/cwd")
-        output = os.open(f"{stem}.output.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        orders = [StopOrder(*stop) for stop in stops]
-        points.arm(Armed(f"{stem}.trace.ndjson", orders, f"{stem}.orders.json").hit)
-        gc.enable()
-        worker(Site.from_plain(site))
-        code = 0
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:  # noqa: BLE001 - whatever it is, it ends here and is shown in the output
-        traceback.print_exc()
+        code = _exit_code(_run, worker, site, stops, stem)
+        code = _ended_as_python_ends(code)
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
         os._exit(code)
+
+
+def _run(worker: Worker, site: PlainSite, stops: list[PlainStop], stem: str) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    output = os.open(f"{stem}.output.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    # Beside the worker's directory: see `harness.images.workspace.Workspace`.
+    os.chdir(f"{site[0].rpartition('/')[0]}/cwd")
+    _seed(site)
+    orders = [StopOrder(*stop) for stop in stops]
+    points.arm(Armed(f"{stem}.trace.ndjson", orders, f"{stem}.orders.json").hit)
+    gc.enable()
+    worker(Site.from_plain(site))
+
+
+def _seed(site: PlainSite) -> None:
+    """Seed generators anew: one that was seeded at import would draw the same in every life."""
+    *_, identity, incarnation, seed, _ = site
+    text = f"{seed}/{identity}/{incarnation}"
+    if (random := sys.modules.get("random")) is not None:
+        random.seed(text)
+    if (numpy_random := sys.modules.get("numpy.random")) is not None:
+        numpy_random.seed(crc32(text.encode()))
+
+
+def _exit_code(call: Callable[P, None], *arguments: P.args, **named: P.kwargs) -> int:
+    """Call something, and return the exit code that Python would give for how it ended.
+
+    What Python would print is printed, if there is still something to print to.
+    """
+    try:
+        call(*arguments, **named)
+    except SystemExit as end:
+        if end.code is None:
+            return 0
+        if isinstance(end.code, int):
+            # What C makes of it (exit(3)); one that is no C long counts as -1.
+            return end.code & 0xFF if -(1 << 63) <= end.code < 1 << 63 else 0xFF
+        with suppress(BaseException):
+            print(end.code, file=sys.stderr)  # noqa: T201 - as Python does
+        return _EXIT_ERROR
+    except BaseException:  # noqa: BLE001 - whatever it is, it ends here and is shown in the output
+        with suppress(BaseException):
+            traceback.print_exc()
+        return _EXIT_ERROR
+    return 0
+
+
+def _ended_as_python_ends(code: int) -> int:
+    """Wait for threads that are not daemons, run what is to run at exit, and flush the output.
+
+    What fails here changes nothing any more: the output may be closed, or gone.
+    """
+    threading = sys.modules.get("threading")
+    if threading is not None:
+        code = _exit_code(threading._shutdown) or code  # as `multiprocessing` does
+    with suppress(BaseException):
+        atexit._run_exitfuncs()  # as `multiprocessing` does
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(BaseException):
+            stream.flush()
+    return code
 
 
 def serve(fd: int, owner: int) -> NoReturn:
@@ -256,8 +318,9 @@ def serve(fd: int, owner: int) -> NoReturn:
         owner: Pid of the process that started this one.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)
-    # The owner ignores it, and a worker should not.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # What the owner or its own parent ignores is none of the worker's business.
+    for number in _DEFAULT:
+        signal.signal(number, signal.SIG_DFL)
     die_with_parent(owner, signal.SIGTERM)
     adopt_orphans()
     os.environ[points.SWITCH] = "1"

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from harness.processes.supervisor import Supervisor
 
 
+_SHOWN_BYTES = 100
+
+
 class State(Enum):
     """The state of an incarnation."""
 
@@ -34,6 +37,10 @@ class State(Enum):
 
 class ForeignStopError(HarnessError):
     """The incarnation was stopped, but not by itself at a point where it was ordered to."""
+
+
+class DamagedTraceError(HarnessError):
+    """Something else than crash points has written to a trace."""
 
 
 class Incarnation:
@@ -90,9 +97,11 @@ class Incarnation:
 
         Raises:
             DeadlineError: Neither happened in time; the incarnation is still running.
-            ForeignStopError: Something else stopped it.
+            ForeignStopError: Something else stopped it: the worker itself, say.
+            DamagedTraceError: Something else has written to its trace.
         """
         self._require(State.RUNNING)
+        before = len(self.hits)
         status = self._supervisor.wait(self.number, deadline_s)
         self._read_trace()
         if status is None:
@@ -101,9 +110,14 @@ class Incarnation:
             self._die(status)
             return None
         self.state = State.STOPPED
-        if not self.hits or not self.hits[-1].stop:
-            raise ForeignStopError(f"incarnation {self.number} was stopped from outside")
-        return self.hits[-1]
+        # Other threads may have written more before the stop took effect.
+        ordered = [hit for hit in self.hits[before:] if hit.stop]
+        if not ordered:
+            raise ForeignStopError(
+                f"incarnation {self.number} was stopped, but not by itself at a point where it was "
+                "ordered to"
+            )
+        return ordered[-1]
 
     def kill(self, deadline_s: float = 10.0) -> Death:
         """Have SIGKILL sent, and wait for the proof of death.
@@ -131,9 +145,12 @@ class Incarnation:
 
     def output(self, limit_bytes: int = 4000) -> str:
         """Return the end of what it wrote to standard output and error."""
-        with Path(f"{self._stem}.output.txt").open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - limit_bytes))
-            return file.read().decode(errors="replace")
+        try:
+            with Path(f"{self._stem}.output.txt").open("rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - limit_bytes))
+                return file.read().decode(errors="replace")
+        except OSError:  # it died before it had one, or removed it
+            return ""
 
     def _require(self, state: State) -> None:
         if self.state is not state:
@@ -151,7 +168,21 @@ class Incarnation:
         # A line is written at once, but a reader may come in between.
         whole = new[: new.rfind(b"\n") + 1]
         self._trace_bytes += len(whole)
-        self.hits.extend(Hit(**json.loads(line)) for line in whole.splitlines())
+        for line in whole.split(b"\n")[:-1]:
+            self.hits.append(self._hit(line))
+
+    def _hit(self, line: bytes) -> Hit:
+        try:
+            hit = Hit(**json.loads(line))
+            counts = [*hit.hits.values()]
+            if isinstance(hit.label, str) and {type(count) for count in counts} <= {int}:
+                return hit
+        except (ValueError, TypeError, AttributeError):
+            pass
+        raise DamagedTraceError(
+            f"the trace of incarnation {self.number} has a line that no point has written: "
+            f"{line[:_SHOWN_BYTES]!r}"
+        )
 
     def _die(self, status: int) -> Death:
         self.state = State.DEAD

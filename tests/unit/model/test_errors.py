@@ -15,7 +15,7 @@ from harness.images.tree import UnimageableError
 from harness.model.errors import DeadlineError, HarnessError, UnknownNameError, UsageError
 from harness.model.result import Verdict
 from harness.model.schedule import MalformedLabelError
-from harness.processes.incarnation import ForeignStopError
+from harness.processes.incarnation import DamagedTraceError, ForeignStopError
 from harness.processes.supervisor import SupervisorGoneError
 
 EVERY = [
@@ -30,6 +30,7 @@ EVERY = [
     MalformedLabelError("a.b", ["a.b.mid"], "here: ", "!"),
     StopRequestedError(15),
     UnimageableError("f"),
+    DamagedTraceError("g"),
     EndedError(Verdict.NOT_FIRED, "e"),
 ]
 

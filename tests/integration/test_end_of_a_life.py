@@ -1,0 +1,291 @@
+"""How an incarnation ends: as Python ends a program, and never in its supervisor."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import subprocess
+import sys
+import threading
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.experiment.handle import Experiment, run_schedule
+from harness.model.oracle import Evidence, Finding, OracleStatus
+from harness.model.result import Verdict
+from harness.model.workload import Command, Workload
+from harness.points import crash_point
+from harness.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.model.site import Site
+
+
+class _Holds:
+    """An oracle that finds nothing."""
+
+    name = "holds"
+    promise = "nothing"
+
+    def check(self, evidence: Evidence) -> Finding:
+        """Answer."""
+        return Finding(OracleStatus.HOLDS)
+
+
+def _scenario(worker: Callable[[Site], None]) -> Scenario:
+    return Scenario(
+        "ends", worker, lambda _: Workload((Command("a"),), Command("b")), (_Holds(),), deadline_s=5
+    )
+
+
+def _close_output() -> None:
+    sys.stdout.close()
+    sys.stderr.close()
+
+
+def _no_output() -> None:
+    sys.stdout = sys.stderr = None
+
+
+def _close_descriptors() -> None:
+    os.closerange(0, 1024)
+
+
+def _no_modules() -> None:
+    sys.modules.clear()
+
+
+def _raise_after_closing() -> None:
+    _close_output()
+    raise RuntimeError("nobody hears of it")
+
+
+ENDS: dict[str, tuple[Callable[[], object], str]] = {
+    "closed output": (_close_output, "0"),
+    "no output": (_no_output, "0"),
+    "closed descriptors": (_close_descriptors, "0"),
+    "no modules": (_no_modules, "0"),
+    "raised after closing": (_raise_after_closing, "1"),
+    "exit 256": (partial(sys.exit, 256), "0"),
+    "exit -1": (partial(sys.exit, -1), "255"),
+    "exit 2**40": (partial(sys.exit, 2**40), "0"),
+    "exit 2**70": (partial(sys.exit, 2**70), "255"),
+    "exit with text": (partial(sys.exit, "why"), "1"),
+    "exit without": (sys.exit, "0"),
+}
+
+
+def _ending(name: str, _site: Site) -> None:
+    crash_point("life.end.before")
+    ENDS[name][0]()
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_life_ends_with_the_code_that_python_gives(name: str) -> None:
+    """A child that failed at its end went on as a supervisor, and killed itself and others."""
+    with Experiment(_scenario(partial(_ending, name))) as x:
+        one = x.start()
+        one.run_until("life.end.before")
+        other = x.start()
+        assert str(other.run_until_quiet().death) == f"exited with code {ENDS[name][1]}"
+        if name == "exit with text":
+            assert other.output() == "why\n"
+        one.resume()
+        assert str(one.run_until_quiet().death) == f"exited with code {ENDS[name][1]}"
+
+
+@pytest.mark.parametrize("name", ["exit 256", "exit -1", "exit 2**40", "exit 2**70"])
+def test_the_codes_are_those_of_python(name: str) -> None:
+    """The reference is the interpreter itself."""
+    (code,) = ENDS[name][0].args  # type: ignore[attr-defined]
+    done = subprocess.run([sys.executable, "-c", f"import sys; sys.exit({code})"], check=False)
+    assert str(done.returncode) == ENDS[name][1]
+
+
+def _unfinished(site: Site) -> None:
+    done = site.worker_dir / "done.txt"
+
+    def work() -> None:
+        crash_point("thread.work.before")
+        with done.open("a", encoding="utf-8") as file:
+            file.write("thread\n")
+
+    def at_exit() -> None:
+        with done.open("a", encoding="utf-8") as file:
+            file.write("exit\n")
+
+    atexit.register(at_exit)
+    threading.Thread(target=work).start()
+
+
+def test_threads_and_exit_handlers_have_their_turn() -> None:
+    """A life ended without waiting for its threads, so right workers lost their work."""
+    with Experiment(_scenario(_unfinished)) as x:
+        one = x.start()
+        halt = one.run_until("thread.work.before")
+        assert halt.hit is not None
+        assert halt.hit.thread
+        one.resume()
+        assert one.run_until_quiet().quiet
+        assert (x.worker_dir / "done.txt").read_text(encoding="utf-8") == "thread\nexit\n"
+
+
+def _drawing(site: Site) -> None:
+    import random  # noqa: PLC0415 - it must be there before the fork, and is
+
+    (site.worker_dir / f"{site.incarnation}").write_text(str(random.random()), encoding="utf-8")
+
+
+def test_lives_draw_anew_and_runs_alike() -> None:
+    """A generator that was seeded before the fork drew the same in every life."""
+    drawn = []
+    for seed in (1, 1, 2):
+        with Experiment(_scenario(_drawing), seed=seed) as x:
+            for _ in range(2):
+                x.start().run_until_quiet()
+            drawn.append([file.read_text() for file in sorted(x.worker_dir.iterdir())])
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert drawn[0][0] != drawn[0][1]
+
+
+def _stopping_itself(_site: Site) -> None:
+    crash_point("worker.idle.before")
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def test_a_stop_that_nobody_ordered_is_not_quiet() -> None:
+    """A worker that stopped itself after its quiet point never saw the fresh command, and held."""
+    scenario = _scenario(_stopping_itself)
+    object.__setattr__(scenario, "quiet_at", "worker.idle.before")
+    result = run_schedule(scenario, "")
+    assert result.verdict is Verdict.WRONG_DEATH
+    assert "not by itself at a point where it was ordered to" in result.note
+
+
+def _reusing_descriptors(site: Site) -> None:
+    crash_point("file.open.before")
+    os.closerange(3, 1024)
+    files = [(site.worker_dir / f"{n}").open("a", encoding="utf-8") for n in range(600)]
+    crash_point("file.write.before")
+    files[0].write("mine\n")
+    crash_point("file.write.after")
+
+
+def test_the_trace_goes_to_no_file_of_the_worker() -> None:
+    """A worker that closes all descriptors found trace lines in its own files, and held."""
+    with Experiment(_scenario(_reusing_descriptors)) as x:
+        one = x.start()
+        assert one.run_until("file.write.after").hit is not None
+        assert one.run_until_quiet().quiet
+        texts = {file.read_text(encoding="utf-8") for file in x.worker_dir.iterdir()}
+        assert texts == {"", "mine\n"}
+
+
+def _forked_at_a_point(site: Site) -> None:
+    inside, go_on = os.pipe(), os.pipe()
+
+    class Slow:
+        def __str__(self) -> str:
+            os.write(inside[1], b"x")
+            os.read(go_on[0], 1)
+            return "slow"
+
+    thread = threading.Thread(target=lambda: crash_point("thread.slow.mid", what=Slow()))
+    thread.start()
+    os.read(inside[0], 1)
+    child = os.fork()
+    if child == 0:
+        crash_point("child.work.before")
+        os._exit(7)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.write(go_on[1], b"x")
+    thread.join()
+    (site.worker_dir / "status").write_text(str(status), encoding="utf-8")
+
+
+def test_a_child_that_is_forked_while_a_thread_is_at_a_point_goes_on() -> None:
+    """The lock of the instrument was copied as it was, so the child waited for ever."""
+    with Experiment(_scenario(_forked_at_a_point)) as x:
+        assert x.start().run_until_quiet().quiet
+        assert (x.worker_dir / "status").read_text(encoding="utf-8") == "7"
+
+
+def test_a_point_in_a_child_is_said_to_be_out_of_reach() -> None:
+    """It was reached, and the verdict said that it never came."""
+    result = run_schedule(_scenario(_forked_at_a_point), "child.work.before=kill")
+    assert result.verdict is Verdict.NOT_FIRED
+    assert "was reached in a child process alone" in result.note
+
+
+def _interrupted_at_a_point(site: Site) -> None:
+    signal.signal(signal.SIGUSR1, lambda *_: crash_point("signal.handle.mid"))
+
+    class Interrupting:
+        def __str__(self) -> str:
+            os.kill(os.getpid(), signal.SIGUSR1)
+            return "interrupted"
+
+    crash_point("work.do.mid", what=Interrupting())
+    (site.worker_dir / "done").touch()
+
+
+def test_a_point_in_a_signal_handler_interrupts_another() -> None:
+    """A handler that came while its thread was at a point waited for itself."""
+    with Experiment(_scenario(_interrupted_at_a_point)) as x:
+        one = x.start()
+        assert one.run_until("signal.handle.mid").hit is not None
+        assert one.run_until_quiet().quiet
+        assert (x.worker_dir / "done").exists()
+
+
+def _ended_by_a_real_time_signal(_site: Site) -> None:
+    os.kill(os.getpid(), signal.SIGRTMIN + 6)
+
+
+def test_a_death_by_a_real_time_signal_has_a_name() -> None:
+    """It has none in the `signal` module, and the error of that ended the whole run."""
+    result = run_schedule(_scenario(_ended_by_a_real_time_signal), "")
+    assert result.verdict is Verdict.WRONG_DEATH
+    assert "killed by SIGRTMIN+6" in result.note
+
+
+@pytest.mark.parametrize("line", ["not json {", '{"a": 1}', '{"label": ["x"], "hits": "q"}', "[]"])
+def test_a_trace_that_the_worker_wrote_to_is_no_evidence(line: str) -> None:
+    """A forged line ended the whole run."""
+
+    def forge(site: Site) -> None:
+        crash_point("work.do.before")
+        control = site.worker_dir.parent / "control"
+        with (control / f"{site.incarnation}.trace.ndjson").open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+
+    result = run_schedule(_scenario(forge), "")
+    assert result.verdict is Verdict.UNKNOWN
+    assert "has a line that no point has written" in result.note
+
+
+PARENT = """
+import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.executable, [sys.executable, "-m", "harness", *sys.argv[1:]])
+"""
+
+
+def test_a_parent_that_ignores_its_children_changes_nothing(tmp_path: Path) -> None:
+    """An ignored SIGCHLD is inherited, and the kernel then keeps no wait status."""
+    run = ["run", "plan-host-plain", "--at", "", "--report", "none", "--out", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-c", PARENT, *run],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
