@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from harness.model.errors import UnknownNameError, UsageError
 from harness.model.site import no_warm_up
+from harness.model.starts_again import STARTS_AGAIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,8 +95,13 @@ class Scenario:
             )
         if not self.oracles:
             raise UsageError(f"scenario {self.name!r} has no oracle, so nothing could be broken")
-        names = [oracle.name for oracle in self.oracles]
+        names = [oracle.name for oracle in self.judges]
         if len(set(names)) < len(names):
             raise UsageError(f"scenario {self.name!r} has two oracles of one name: {names}")
         if self.pin.oracle and self.pin.oracle not in names:
             raise UnknownNameError("oracle", self.pin.oracle, names)
+
+    @property
+    def judges(self) -> tuple[Oracle, ...]:
+        """Every oracle that judges an experiment: `starts-again`, and those of the scenario."""
+        return (STARTS_AGAIN, *self.oracles)

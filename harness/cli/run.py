@@ -215,7 +215,7 @@ def points(packages: tuple[str, ...], source: str, as_json: bool) -> None:
 def scenarios(source: str, as_json: bool) -> None:
     """List the scenarios."""
     found = [
-        {"name": s.name, "pin": str(s.pin), "oracles": [oracle.name for oracle in s.oracles]}
+        {"name": s.name, "pin": str(s.pin), "oracles": [oracle.name for oracle in s.judges]}
         for s in load(source).values()
     ]
     _show(found, as_json, lambda s: f"{s['name']:32} {s['pin']}")
@@ -229,7 +229,7 @@ def oracles(source: str, as_json: bool) -> None:
     promises: dict[str, str] = {}
     used: dict[str, list[str]] = {}
     for scenario in load(source).values():
-        for oracle in scenario.oracles:
+        for oracle in scenario.judges:
             promises[oracle.name] = oracle.promise
             used.setdefault(oracle.name, []).append(scenario.name)
     found = [

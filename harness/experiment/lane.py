@@ -152,7 +152,7 @@ class LaneServer:
             after_restart=restart.after_restart,
             survivors=tuple(dict.fromkeys((*before, *restart.survivors))),
         )
-        return judge(rig.scenario.oracles, evidence)
+        return judge(rig.scenario.judges, evidence)
 
     def close(self) -> None:
         """Close the open rig."""

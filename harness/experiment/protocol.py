@@ -138,7 +138,8 @@ def run_experiment(
     6. **Fresh command**: offer one more command, and let the worker become quiet.
     7. **Look for survivors** when every incarnation should be dead.
     8. **Judge**: ask every oracle of the scenario. Broken is stronger than unknown, unknown
-       stronger than held.
+       stronger than held. When the strikes are proved and step 4, 5 or 6 fails, the worker did not
+       start again, which is a promise of its own (`harness.model.starts_again`).
 
     Args:
         rig: A new rig, or one that goes on from a prefix of the schedule; it is not closed.
@@ -156,16 +157,11 @@ def run_experiment(
         for strike in strikes
     ]
     ran: tuple[EndedIncarnation, ...] | None = None
+    struck: tuple[EndedIncarnation, ...] | None = None
     violations: tuple[Violation, ...] = ()
     survivors: tuple[str, ...] = ()
     try:
-        for index in range(begun, len(schedule.incarnations)):
-            if index > begun:
-                steps.begin(schedule.first(index))
-            number = rig.start()
-            for strike in schedule.incarnations[index]:
-                _strike(rig, number, strike)
-                fired.append(Fired(strike.moment, number))
+        _strike_all(rig, schedule, steps, fired)
         struck = rig.incarnations
         recovery = steps.recover()
         restart = steps.restart()
@@ -179,17 +175,23 @@ def run_experiment(
             after_restart=restart.after_restart,
             survivors=survivors,
         )
-        verdict, violations, note = judge(rig.scenario.oracles, evidence)
+        verdict, violations, note = judge(rig.scenario.judges, evidence)
     except EndedError as end:
         verdict, note = end.verdict, end.note
     except DeadlineError as error:
         verdict, note = Verdict.HUNG, str(error)
-    except (ForeignStopError, RestartError) as error:
+    except RestartError as error:
         verdict, note = Verdict.WRONG_DEATH, str(error)
-    except UnimageableError as error:
-        verdict, note = Verdict.UNKNOWN, f"what the worker left cannot be looked at: {error}"
-    except DamagedTraceError as error:
-        verdict, note = Verdict.UNKNOWN, str(error)
+    except ForeignStopError as error:
+        verdict, note, struck = Verdict.WRONG_DEATH, str(error), None
+    except (DamagedTraceError, UnimageableError) as error:
+        verdict, note, struck = (
+            Verdict.UNKNOWN,
+            f"what the worker left is no evidence: {error}",
+            None,
+        )
+    if struck and verdict in (Verdict.HUNG, Verdict.WRONG_DEATH):
+        verdict, violations = _never_started_again(rig, struck, note)
     rig.save()
     struck_numbers = {strike.incarnation for strike in fired}
     traces = tuple(
@@ -214,6 +216,32 @@ def run_experiment(
         incarnations=traces,
         survivors=survivors,
     )
+
+
+def _never_started_again(
+    rig: Verbs, struck: tuple[EndedIncarnation, ...], note: str
+) -> tuple[Verdict, tuple[Violation, ...]]:
+    """Judge an experiment whose strikes are proved, and whose worker failed afterwards.
+
+    It is broken by `starts-again`. Other oracles are asked with the evidence that there is; only
+    what they find broken counts.
+    """
+    for number in rig.alive:
+        rig.kill(number)
+    rig.save()
+    recovered, *later = rig.incarnations[len(struck) :] or struck[-1:]
+    failed = later[-1] if later else recovered
+    evidence = Evidence(
+        workload=rig.workload,
+        struck=struck,
+        recovered=recovered,
+        restarted=failed,
+        after_restart=failed.after,
+        survivors=rig.survivors(),
+        failed=note.partition("\n")[0],
+    )
+    verdict, violations, _ = judge(rig.scenario.judges, evidence)
+    return verdict, violations
 
 
 class RealSteps:
@@ -319,6 +347,18 @@ def judge(
     if doubts:
         return Verdict.UNKNOWN, (), "\n".join(doubts)
     return Verdict.HELD, (), ""
+
+
+def _strike_all(rig: Verbs, schedule: Schedule, steps: Steps, fired: list[Fired]) -> None:
+    """Do what the schedule says of the incarnations that have not run, and note what is proved."""
+    begun = len(rig.incarnations)
+    for index in range(begun, len(schedule.incarnations)):
+        if index > begun:
+            steps.begin(schedule.first(index))
+        number = rig.start()
+        for strike in schedule.incarnations[index]:
+            _strike(rig, number, strike)
+            fired.append(Fired(strike.moment, number))
 
 
 def _strike(rig: Verbs, number: int, strike: Strike) -> None:

@@ -88,6 +88,9 @@ class Evidence:
         again: The incarnation after it.
         unchanged: What was durable when `again` was quiet, before the fresh command.
         survivors: Processes that were left when every incarnation was dead.
+        failed: How the recovery or the restart failed; empty when neither did. Otherwise the
+            incarnation that failed stands for those that never were, so that an oracle sees what
+            there is.
     """
 
     workload: Workload
@@ -96,6 +99,7 @@ class Evidence:
     restarted: EndedIncarnation
     after_restart: Image
     survivors: tuple[str, ...]
+    failed: str = ""
 
     @property
     def settled(self) -> Image:

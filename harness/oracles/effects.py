@@ -12,6 +12,7 @@ from harness.world.ledger import Effect, EffectLedger
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from harness.model.image import Image
     from harness.model.oracle import Evidence
 
 
@@ -67,12 +68,25 @@ class EveryCommandHasEffect:
     )
 
     def check(self, evidence: Evidence) -> Finding:
-        """Look for the effect of every command, the fresh one included, at the very end."""
-        effects = evidence.final.read(read_ledger, evidence.final.world_dir)
-        done = {effect.key for effect in effects if effect.kind == self.kind}
-        asked = (*evidence.workload.commands, evidence.workload.fresh)
+        """Look for the effect of every command when the recovered worker is quiet, and at the end.
+
+        One that comes only after another restart is late: in real life there may be none. The fresh
+        command is offered last, so it is looked for at the end alone.
+        """
+        settled, final = (self._done(image) for image in (evidence.settled, evidence.final))
+        commands = [command.command_id for command in evidence.workload.commands]
+        never = [key for key in (*commands, evidence.workload.fresh.command_id) if key not in final]
+        late = [key for key in commands if key in final and key not in settled]
         return broken_if(
-            f"command {command.command_id!r} never had its effect {self.kind!r}"
-            for command in asked
-            if command.command_id not in done
+            [
+                *(f"command {key!r} never had its effect {self.kind!r}" for key in never),
+                *(
+                    f"command {key!r} had its effect {self.kind!r} only after one more restart"
+                    for key in late
+                ),
+            ]
         )
+
+    def _done(self, image: Image) -> set[str]:
+        effects = image.read(read_ledger, image.world_dir)
+        return {effect.key for effect in effects if effect.kind == self.kind}

@@ -92,7 +92,7 @@ class _ScenarioItem(pytest.Item):
                 pytest.xfail(f"pinned in {FILE_NAME}")
             page = self.session_of_process.page(result)
             raise ExperimentFailedError(describe(result, self.path, page))
-        oracles = [oracle.name for oracle in self.scenario.oracles]
+        oracles = [oracle.name for oracle in self.scenario.judges]
         for pin in pins.fixed([result], oracles):
             raise ExperimentFailedError(f"pinned in {FILE_NAME} and no longer there, unpin: {pin}")
 

@@ -179,7 +179,7 @@ class ScenarioOutcome(ScenarioRun):
     @cached_property
     def fixed_pins(self) -> tuple[KnownFailure, ...]:
         """Pins of this scenario whose failure is gone."""
-        return self.pins.fixed(self.results, [oracle.name for oracle in self.scenario.oracles])
+        return self.pins.fixed(self.results, [oracle.name for oracle in self.scenario.judges])
 
     def inconclusive(self) -> Iterator[str]:
         """Give every reason in the experiments why nothing, or not all, can be said about it."""

@@ -92,7 +92,7 @@ def failure_record(
         ],
         "promises": [
             {"name": o.name, "promise": o.promise, "remedy": getattr(o, "remedy", "")}
-            for o in scenario.oracles
+            for o in scenario.judges
         ],
         "strikes": [strike_row(fired, result, outcome) for fired in result.fired],
         "incarnations": _incarnations(result, FailureFolder(folder)),
@@ -147,7 +147,7 @@ def _decisions(outcome: ScenarioOutcome, images: list[Path]) -> list[RecordedDec
     """Read the decisions with the reader of books that an oracle of the scenario has."""
     readers = [
         reader
-        for oracle in outcome.scenario.oracles
+        for oracle in outcome.scenario.judges
         if callable(reader := getattr(oracle, "read_books", None))
     ]
     if not readers:

@@ -249,7 +249,7 @@ def _scenario(outcome: ScenarioOutcome, masking: Masking) -> ScenarioRow:
         "inconclusive": [masking.text(text[:_TEXT_CHARS]) for text in outcome.inconclusive()],
         "bounds": [masking.text(text) for text in outcome.bounds],
         "oracles": [
-            {"name": oracle.name, "promise": oracle.promise} for oracle in outcome.scenario.oracles
+            {"name": oracle.name, "promise": oracle.promise} for oracle in outcome.scenario.judges
         ],
     }
 

@@ -14,6 +14,7 @@ from harness.images.workspace import empty_image
 from harness.model.errors import UsageError
 from harness.model.image import Image
 from harness.model.oracle import EndedIncarnation, Evidence
+from harness.model.starts_again import STARTS_AGAIN
 from harness.model.trace import Death, Hit
 from harness.record.failure_schema import read_failure_record
 
@@ -39,7 +40,7 @@ def judge_record(folder: Path, scenario: Scenario) -> tuple[Verdict, tuple[Viola
         UsageError: There is no record, it is of another version, or its images are not all there.
     """
     with tempfile.TemporaryDirectory(prefix="recheck-") as scratch:
-        return judge(scenario.oracles, _evidence(folder, scenario, empty_image(Path(scratch))))
+        return judge(scenario.judges, _evidence(folder, scenario, empty_image(Path(scratch))))
 
 
 def _evidence(folder: Path, scenario: Scenario, start: Image) -> Evidence:
@@ -49,6 +50,17 @@ def _evidence(folder: Path, scenario: Scenario, start: Image) -> Evidence:
     names = FailureFolder(folder)
     incarnations = _incarnations(record, names, start)
     struck = len({strike["incarnation"] for strike in record["strikes"]})
+    failed = [v["message"] for v in record["violations"] if v["oracle"] == STARTS_AGAIN.name]
+    if failed and len(incarnations) > struck:
+        return Evidence(
+            workload=scenario.workload(record["seed"]),
+            struck=tuple(incarnations[:struck]),
+            recovered=incarnations[struck],
+            restarted=incarnations[-1],
+            after_restart=incarnations[-1].after,
+            survivors=tuple(record["survivors"]),
+            failed=failed[0],
+        )
     if len(incarnations) < struck + 2:
         raise UsageError(
             f"{folder} has {len(incarnations)} incarnations for {struck} strikes; it takes two more"

@@ -109,13 +109,13 @@ def test_oracle_that_fails_is_unknown(tmp_path: Path) -> None:
     assert _run(scenario, "work.do.before=kill", root=tmp_path) == [Verdict.UNKNOWN]
 
 
-def test_worker_that_dies_in_its_recovery_is_a_wrong_death(tmp_path: Path) -> None:
-    """A worker that dies of something else than the strike is a wrong death."""
+def test_worker_that_dies_in_its_recovery_does_not_start_again(tmp_path: Path) -> None:
+    """The commonest report of all: what a killed worker left keeps it from its start."""
     scenario = _scenario("dies", worker=_dying_in_recovery)
     with Executor(1, tmp_path) as executor:
         executor.prepare([scenario])
         ((_, result),) = executor.run([Job("dies", parse("work.do.before=kill"), 0)])
-    assert result.verdict is Verdict.WRONG_DEATH
+    assert (result.verdict, result.oracles) == (Verdict.BROKEN, ("starts-again",))
     assert "RuntimeError: cannot recover" in result.note
     assert [str(fired.moment) for fired in result.fired] == ["work.do.before#1"]
 

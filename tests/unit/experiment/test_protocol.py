@@ -11,12 +11,13 @@ from harness_doubles import CLEAN, KILLED, NamedOracle, Scene, hit, scenario
 from harness.experiment.ends import Recovery, RestartResult
 from harness.experiment.protocol import RestartError, run_experiment, settle
 from harness.experiment.rig import Halt
+from harness.images.tree import UnimageableError
 from harness.model.errors import DeadlineError
 from harness.model.oracle import Evidence, Finding, OracleStatus
 from harness.model.result import Fired, Verdict
 from harness.model.schedule import CONTROL, Moment, parse
 from harness.model.trace import Death, Hit
-from harness.processes.incarnation import ForeignStopError
+from harness.processes.incarnation import DamagedTraceError, ForeignStopError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -230,13 +231,30 @@ def test_a_worker_that_dies_on_its_way_is_a_wrong_death_with_its_output(rig: Tol
     assert note.endswith("exited with code 1\nit printed this")
 
 
-@pytest.mark.parametrize("schedule", ["", str(STRUCK)])
-def test_a_recovery_that_dies_is_a_wrong_death(rig: ToldRig, schedule: str) -> None:
-    """A recovery that dies is a wrong death, also in the control leg."""
+def test_a_control_leg_that_dies_is_a_wrong_death(rig: ToldRig) -> None:
+    """A worker that fails without a fault does not start at all; that is not the strike's doing."""
     rig.quiet = Halt(None, Death(0, 1), quiet=False)
-    found, note = verdict(rig, schedule)
+    found, note = verdict(rig, "")
     assert found is Verdict.WRONG_DEATH
     assert note.startswith("recovering, incarnation ")
+
+
+def test_a_recovery_that_dies_after_a_strike_breaks_a_promise(rig: ToldRig) -> None:
+    """It was only inconclusive, though it is what is reported most: it never starts again."""
+    rig.quiet = Halt(None, Death(0, 1), quiet=False)
+    result = conducted(rig)
+    assert (result.verdict, result.oracles) == (Verdict.BROKEN, ("starts-again",))
+    (violation,) = result.violations
+    assert violation.message == "recovering, incarnation 2 exited with code 1"
+    assert result.note.endswith("it printed this"), "the note has all of it"
+
+
+def test_other_oracles_judge_what_a_failed_recovery_left(rig: ToldRig) -> None:
+    """What they find broken is said; what they cannot tell without the rest is not."""
+    rig.quiet = Halt(None, Death(0, 1), quiet=False)
+    rig.oracles = (NamedOracle("first", ("it happened",)), Doubtful(), NamedOracle("third"))
+    result = conducted(rig)
+    assert result.oracles == ("first", "starts-again")
 
 
 def test_a_worker_that_stands_at_its_quiet_point_is_ended(rig: ToldRig) -> None:
@@ -250,14 +268,32 @@ def test_a_worker_that_stands_at_its_quiet_point_is_ended(rig: ToldRig) -> None:
     ("error", "expected"),
     [
         (DeadlineError("quiet", 5), Verdict.HUNG),
-        (ForeignStopError("stopped from outside"), Verdict.WRONG_DEATH),
+        (ForeignStopError("stopped by itself"), Verdict.WRONG_DEATH),
         (RestartError("it died"), Verdict.WRONG_DEATH),
     ],
 )
 def test_every_other_end_has_its_verdict(rig: ToldRig, error: Exception, expected: Verdict) -> None:
     """No other end is a pass, and the note says what it was."""
     rig.error = error
-    assert verdict(rig) == (expected, str(error))
+    assert verdict(rig, "") == (expected, str(error))
+
+
+@pytest.mark.parametrize("error", [DeadlineError("quiet", 5), RestartError("it died")])
+def test_a_restart_that_fails_after_a_strike_breaks_a_promise(
+    rig: ToldRig, error: Exception
+) -> None:
+    """A worker that recovers and never starts again after that is as stuck."""
+    rig.error = error
+    result = conducted(rig)
+    assert (result.verdict, result.oracles) == (Verdict.BROKEN, ("starts-again",))
+    assert result.violations[0].message == str(error)
+
+
+@pytest.mark.parametrize("error", [DamagedTraceError("forged"), UnimageableError("too deep")])
+def test_what_is_no_evidence_is_unknown(rig: ToldRig, error: Exception) -> None:
+    """A worker that spoils the evidence is not judged, and the note says what it did."""
+    rig.error = error
+    assert verdict(rig) == (Verdict.UNKNOWN, f"what the worker left is no evidence: {error}")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from harness_doubles import broken, hit, hits, result, scenario
 
 from harness.model.result import Verdict
 from harness.model.schedule import parse
+from harness.model.starts_again import STARTS_AGAIN
 from harness.moments.catalogue import Catalogue, DeclaredPoint
 from harness.record.environment import NOWHERE
 from harness.record.failure_schema import FAILURE_SCHEMA, read_failure_record
@@ -90,7 +91,10 @@ def test_the_record_says_what_was_asked_and_what_came_out() -> None:
             "mismatch": "1 experiment broke a promise",
             "inconclusive": [],
             "bounds": [],
-            "oracles": [{"name": "first", "promise": "what was promised"}],
+            "oracles": [
+                {"name": "starts-again", "promise": STARTS_AGAIN.promise},
+                {"name": "first", "promise": "what was promised"},
+            ],
         }
     ]
     experiments = record["experiments"]
@@ -196,7 +200,9 @@ def test_each_failure_is_written_to_a_folder_of_its_own(tmp_path: Path) -> None:
     }
     assert {**record, **asked} == record
     assert record["violations"] == [{"oracle": "first", "message": "first found it"}]
-    assert record["promises"] == [{"name": "first", "promise": "what was promised", "remedy": ""}]
+    assert record["promises"][1:] == [
+        {"name": "first", "promise": "what was promised", "remedy": ""}
+    ]
     assert record["environment"] == NOWHERE
     assert record["minimal"]["schedule"] == record["schedule"]
     assert [(strike["moment"], strike["incarnation"]) for strike in record["strikes"]] == [
