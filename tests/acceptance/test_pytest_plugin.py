@@ -156,7 +156,7 @@ LIVES = Path(__file__).with_name("lives.txt")
 
 def worker(site):
     with LIVES.open("a") as file:
-        file.write("1\\n")
+        file.write(f"{site.incarnation}\\n")
     ledger = EffectLedger(site.world_dir)
     for order in site.offered:
         crash_point("order.charge.before")
@@ -184,8 +184,9 @@ def _counted(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path, folder / "lives.txt"
 
 
-def _lives(file: Path) -> int:
-    count = len(file.read_text(encoding="utf-8").split()) if file.exists() else 0
+def _experiments(file: Path) -> int:
+    """Count the first lives: every experiment has one; others are shared where states are equal."""
+    count = file.read_text(encoding="utf-8").split().count("1") if file.exists() else 0
     file.unlink(missing_ok=True)
     return count
 
@@ -195,16 +196,16 @@ def test_collecting_starts_nothing_and_a_run_no_more_than_the_command(tmp_path: 
     project, lives = _counted(tmp_path)
     out = _pytest(project, "--collect-only")
     assert "crash-harness: 0 incarnations started to collect" in out
-    assert _lives(lives) == 0
+    assert not lives.exists()
     assert re.search(r"\b5 passed\b", _pytest(project))
-    by_pytest = _lives(lives)
+    by_pytest = _experiments(lives)
     file = str(project / "scenarios" / "counted.py")
     command = [sys.executable, "-m", "harness", "run", "--scenarios", file, "-j", "1"]
     subprocess.run(command, cwd=project, capture_output=True, check=True, timeout=DEADLINE_S)
-    assert 0 < by_pytest <= _lives(lives)
+    assert by_pytest == _experiments(lives) == 4
     out = _pytest(project, "-k", "order.finish")
     assert re.search(r"\b1 passed, 4 deselected\b", out), out
-    assert _lives(lives) < by_pytest
+    assert _experiments(lives) == 2
 
 
 def test_nothing_needs_the_cache_of_pytest(tmp_path: Path) -> None:

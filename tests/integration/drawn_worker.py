@@ -150,10 +150,13 @@ def look(name: str, place: Path) -> str:
         return type(error).__name__
 
 
-def _tick() -> None:
-    """Wait until the clock by which files are stamped goes on, so that no two times are equal."""
-    now = time.clock_gettime_ns(_COARSE)
-    while time.clock_gettime_ns(_COARSE) == now:
+def _let_time_pass(place: Path) -> None:
+    """Wait until whatever is written next is newer than all that is there.
+
+    Files are stamped by a clock that goes on in steps, and what a program reads of it may lag behind.
+    """
+    newest = max((path.lstat().st_mtime_ns for path in (place, *place.iterdir())), default=0)
+    while time.clock_gettime_ns(_COARSE) <= newest:
         pass
 
 
@@ -175,7 +178,7 @@ def work(writes: tuple[str, ...], stumbles_over: str, odd: int, site: Site) -> N
     place.mkdir(exist_ok=True)
     crash_point("place.make.after")
     for name in writes:
-        _tick()
+        _let_time_pass(place)
         with suppress(OSError, sqlite3.Error):
             WRITES[name](place)
         crash_point("state.write.after", name=name)

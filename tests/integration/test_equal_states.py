@@ -47,20 +47,13 @@ def run(
     return [result for _, result in sorted(executor.run(jobs), key=lambda pair: pair[0])]
 
 
-def told(results: list[ExperimentResult]) -> list[tuple[str, Verdict, object, object]]:
-    """Return what a record says of experiments."""
-    return [
-        (
-            str(result.schedule),
-            result.verdict,
-            result.violations,
-            [
-                (trace.number, trace.death, [hit.label for hit in trace.hits])
-                for trace in result.incarnations
-            ],
-        )
-        for result in results
-    ]
+def told(result: ExperimentResult) -> str:
+    """Return what a record says of an experiment."""
+    lines = [f"{result.schedule}: {result.verdict} {result.note}"]
+    lines += [f"{violation.oracle}: {violation.message}" for violation in result.violations]
+    for trace in result.incarnations:
+        lines.append(f"{trace.number} {trace.death}: {[hit.label for hit in trace.hits]}")
+    return "\n".join(lines)
 
 
 @settings(
@@ -91,7 +84,8 @@ def test_a_tier_says_what_each_experiment_says_alone(
     schedules += [schedule.then(moments[0]) for schedule in schedules[:2]]
     shared = run(executor, scenario, schedules, Sharing.ALL)
     alone = run(executor, scenario, schedules, Sharing.NOTHING)
-    assert told(shared) == told(alone)
+    for one, other in zip(shared, alone, strict=True):
+        assert told(one) == told(other)
 
 
 def test_the_drawn_workers_can_tell_states_apart(executor: Executor) -> None:

@@ -40,7 +40,7 @@ async def _open(database: str, world_dir: Path) -> None:
 @pytest.mark.parametrize(
     ("database", "said"),
     [
-        ("mysql://host/db", "did you mean 'postgresql'|did you mean 'sqlite'"),
+        ("mysql://host/db", "unknown kind of database .*; known: 'postgresql', 'sqlite'"),
         ("postgres://host/db", "did you mean 'postgresql'"),
         ("sqlite:/tmp/other.db", "always in the world's directory"),
         (f"postgresql://u:{SECRET}@host/db?nonsense=1", "not well formed"),
