@@ -153,7 +153,7 @@ def look(name: str, place: Path) -> str:
 def _let_time_pass(place: Path) -> None:
     """Wait until whatever is written next is newer than all that is there.
 
-    Files are stamped by a clock that goes on in steps, and what a program reads of it may lag behind.
+    Files are stamped by a clock that goes on in steps; what a program reads of it may lag behind.
     """
     newest = max((path.lstat().st_mtime_ns for path in (place, *place.iterdir())), default=0)
     while time.clock_gettime_ns(_COARSE) <= newest:
