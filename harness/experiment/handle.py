@@ -184,7 +184,12 @@ class Experiment:
         return self.lane.call_rig(Rig.image, name)
 
     def settle(self) -> None:
-        """Let every living incarnation become quiet; start one if there is none."""
+        """Let every living incarnation become quiet.
+
+        If none is alive, one is started and becomes quiet: that is the recovery, and not a look at
+        what the last one left. To see whether a worker that stands at its quiet point has left
+        something lying, look at `worker_dir` before.
+        """
         self.lane.call(LaneServer.settle)
 
     def check(self) -> Check:

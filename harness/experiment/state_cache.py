@@ -1,10 +1,7 @@
-"""What is known already, so that equal states are not run through again.
+"""What is known of equal states: prefixes, recoveries and restarts, each with its files.
 
-What a worker does from some durable state on is decided by that state, the seed and the number of
-the incarnation. So experiments share three things: the beginning of schedules that strike their
-first incarnations alike, the recovery from equal crash images, and the second restart of workers
-that settled in equal states. Nothing here can make a verdict: what does not hold is run from the
-start without it (`harness.experiment.lane`).
+Each kind of value has a directory of its own and a bound; the least used is forgotten. What may be
+shared, and when, is decided in `harness.experiment.sharing`.
 """
 
 from __future__ import annotations

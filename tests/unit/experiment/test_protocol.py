@@ -41,12 +41,12 @@ class ToldRig:
     """A rig that does what it is told, in place of processes.
 
     Attributes:
-        evidence: What it gathers.
+        evidence: What it leaves.
         halts: How an incarnation comes to a halt on its way to a moment, in order.
         death: How what is killed dies.
         quiet: How an incarnation comes to a halt on its way to quiet.
         oracles: What the scenario is judged by.
-        error: What gathering raises.
+        error: What the restart raises.
     """
 
     evidence: Evidence
