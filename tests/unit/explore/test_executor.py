@@ -77,7 +77,7 @@ def _run(root: Path, lanes: int, counts: dict[str, int]) -> None:
 def test_each_scenario_stays_on_the_lane_that_warmed_it(
     tmp_path: Path, lanes: list[ToldLane]
 ) -> None:
-    """ARCHITECTURE, lanes keep to their scenarios: there, what one found spares another work."""
+    """Lanes keep to their scenarios: there, what one experiment found spares another work."""
     _run(tmp_path, 2, {"a": 6, "b": 6, "c": 6, "d": 6})
     one, other = lanes
     assert sorted(one.warm + other.warm) == ["a", "b", "c", "d"]
@@ -89,7 +89,7 @@ def test_each_scenario_stays_on_the_lane_that_warmed_it(
 def test_a_lane_with_nothing_left_warms_a_scenario_of_another(
     tmp_path: Path, lanes: list[ToldLane]
 ) -> None:
-    """ARCHITECTURE, lanes keep to their scenarios: but none is idle while another has work."""
+    """Lanes keep to their scenarios, but none is idle while another has work."""
     _run(tmp_path, 3, {"only": 9})
     assert [lane.warm for lane in lanes] == [["only"]] * 3
     assert all(lane.ran for lane in lanes)
@@ -121,11 +121,11 @@ def test_an_interrupt_waits_until_the_lanes_have_begun(
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     begun = []
 
-    class PrefixSnapshot:
+    class BegunLane:
         def __init__(self, root: Path, core: int) -> None:
             begun.append(signal.pthread_sigmask(signal.SIG_BLOCK, []))
 
-    monkeypatch.setattr(executor, "LaneClient", PrefixSnapshot)
+    monkeypatch.setattr(executor, "LaneClient", BegunLane)
     executor.Executor(2, tmp_path)
     assert begun == [before | {signal.SIGINT}] * 2
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
