@@ -49,7 +49,7 @@ def _ran(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("use", [VERBS, SCHEDULE])
+@pytest.mark.parametrize("use", [VERBS, SCHEDULE], ids=["verbs", "schedule"])
 def test_program_without_a_main_guard_is_told_so(tmp_path: Path, use: str) -> None:
     """A spawned process imports the main file again; it used to print a traceback of its own."""
     done = _ran(tmp_path, SCENARIO + use)
@@ -63,7 +63,7 @@ def test_program_without_a_main_guard_is_told_so(tmp_path: Path, use: str) -> No
     )
 
 
-@pytest.mark.parametrize("use", [VERBS, SCHEDULE])
+@pytest.mark.parametrize("use", [VERBS, SCHEDULE], ids=["verbs", "schedule"])
 def test_program_with_a_main_guard_works(tmp_path: Path, use: str) -> None:
     """The same program below the guard, with its worker in the main file."""
     guarded = '\nif __name__ == "__main__":' + use.replace("\n", "\n    ").rstrip(" ")
