@@ -377,7 +377,9 @@ def _strike(rig: Verbs, number: int, strike: Strike) -> None:
         raise _wrong_death(rig, number, halt, f"on the way to {strike.moment}")
     death = rig.kill(number)
     if not death.killed:
-        raise EndedError(Verdict.WRONG_DEATH, f"struck at {strike.moment}, it {death}")
+        raise EndedError(
+            Verdict.WRONG_DEATH, f"struck at {strike.moment}, it {describe_end(death, '')}"
+        )
 
 
 def _wrong_death(rig: Verbs, number: int, halt: Halt, when: str) -> EndedError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ def describe_end(death: Death | None, quiet_at: str) -> str:
             f"{death}; a worker with quiet_at stays alive at that point ({quiet_at}) when nothing"
             " is left to do, and one that ends by itself has no quiet_at"
         )
+    if death is not None and death.signal == signal.SIGKILL and not death.killed:
+        return f"{death}, which the harness had not sent"
     return str(death)
 
 

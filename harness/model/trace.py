@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -46,15 +46,17 @@ class Death:
     Attributes:
         signal: Number of the signal that killed it, or 0.
         exit_code: Its exit code, or -1 when a signal killed it.
+        foreign: Whether it had ended before the harness sent a signal.
     """
 
     signal: int
     exit_code: int
+    foreign: bool = field(default=False, compare=False)
 
     @property
     def killed(self) -> bool:
-        """Whether SIGKILL ended it; the kernel says so, not the worker."""
-        return self.signal == signal.SIGKILL
+        """Whether the harness killed it: the kernel says that SIGKILL ended it, not the worker."""
+        return self.signal == signal.SIGKILL and not self.foreign
 
     @property
     def clean(self) -> bool:

@@ -11,7 +11,6 @@ the other side, does the thinking. SIGTERM and SIGCHLD stay blocked and are take
 
 from __future__ import annotations
 
-import atexit
 import gc
 import io
 import os
@@ -20,43 +19,41 @@ import signal
 import sys
 import time
 import traceback
-from contextlib import redirect_stderr, redirect_stdout, suppress
-from typing import TYPE_CHECKING, ParamSpec, cast
-from zlib import crc32
+from contextlib import redirect_stderr, redirect_stdout
+from typing import TYPE_CHECKING, cast
 
 from harness import points
-from harness.model.site import Site
-from harness.points.armed import Armed, StopOrder
 from harness.processes.channel import Channel
+from harness.processes.exit_handlers import imports_alone_register, keep_finalizers_from_exit
 from harness.processes.heap import fill_holes
-from harness.processes.linux import adopt_orphans, begin_life, children, die_with_parent
+from harness.processes.life import live
+from harness.processes.linux import adopt_orphans, children, die_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn, TypeAlias
 
-    from harness.model.site import PlainSite
+    from harness.model.site import PlainSite, Site
     from harness.points.armed import PlainStop
 
     Main: TypeAlias = dict[str, object] | None
     Worker: TypeAlias = Callable[[Site], None]
     Request: TypeAlias = tuple[bool, str, tuple[object, ...]]
 
-P = ParamSpec("P")
-
 _EXIT_ERROR = 1
 _THREAD_END_S = 2.0
 _LOOK_S = 0.001
 _WAITED_FOR = (signal.SIGCHLD, signal.SIGTERM)
-_DEFAULT = (
-    signal.SIGCHLD,
+_NOT_FOR_US = (
     signal.SIGHUP,
     signal.SIGINT,
     signal.SIGQUIT,
-    signal.SIGTERM,
     signal.SIGUSR1,
     signal.SIGUSR2,
 )
+"""Signals that only a worker sends here, to all of its process group."""
+
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 class _LeaveError(Exception):
@@ -111,11 +108,12 @@ class Forker:
         """
         said = io.StringIO()
         signal.signal(signal.SIGTERM, _leave)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, *_NOT_FOR_US))
         try:
             with redirect_stdout(said), redirect_stderr(said):
                 self._workers[scenario], warm, site = _loaded(prepared, main)
-                warm(site)
+                with imports_alone_register():
+                    warm(site)
         except _LeaveError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the worker's
@@ -124,13 +122,14 @@ class Forker:
                 f"{said.getvalue()}"
             )
         finally:
-            signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+            signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, *_NOT_FOR_US))
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if threads := _other_threads():
             return (
                 f"the warm-up of the worker left threads behind: {', '.join(threads)}; "
                 "a process with threads must not fork"
             )
+        keep_finalizers_from_exit()
         # As the documentation of `gc.freeze` has it: off in the parent, on again in the child.
         gc.disable()
         gc.collect()
@@ -152,8 +151,11 @@ class Forker:
         """
         pid = os.fork()
         if pid == 0:
-            self._channel.close()
-            _live(self._workers[scenario], site, stops, stem, self._pid)
+            try:
+                self._channel.close()
+                live(self._workers[scenario], site, stops, stem, self._pid)
+            finally:
+                os._exit(_EXIT_ERROR)
         self._pids[number] = pid
 
     def go_on(self, number: int) -> None:
@@ -182,16 +184,20 @@ class Forker:
             if taken is not None and taken.si_signo == signal.SIGTERM:
                 raise _LeaveError
 
-    def kill(self, number: int, deadline_s: float) -> int | None:
+    def kill(self, number: int, deadline_s: float) -> tuple[int | None, bool]:
         """Send SIGKILL to an incarnation that has not been reaped, and wait for its death.
 
         Returns:
-            Its last wait status, or None if there was none in time.
+            Its last wait status, or None if there was none in time; and whether it lived when the
+            signal was sent.
         """
+        ended, last = os.waitpid(self._pids[number], os.WNOHANG)
+        if ended:
+            return last, False
         os.kill(self._pids[number], signal.SIGKILL)
         while (status := self.wait(number, deadline_s)) is not None and os.WIFSTOPPED(status):
             pass
-        return status
+        return status, True
 
     def clear(self) -> None:
         """Kill and reap everything below this process.
@@ -234,82 +240,6 @@ def _other_tasks() -> list[int]:
     return [task for task in tasks if task != os.getpid()]
 
 
-def _live(
-    worker: Worker, site: PlainSite, stops: list[PlainStop], stem: str, parent: int
-) -> NoReturn:
-    """Run the worker as an incarnation, and end with it: nothing returns into the supervisor."""
-    code = _EXIT_ERROR
-    try:
-        begin_life(parent)
-        code = _exit_code(_run, worker, site, stops, stem)
-        code = _ended_as_python_ends(code)
-    finally:
-        os._exit(code)
-
-
-def _run(worker: Worker, site: PlainSite, stops: list[PlainStop], stem: str) -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    output = os.open(f"{stem}.output.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    # Beside the worker's directory: see `harness.images.workspace.Workspace`.
-    os.chdir(f"{site[0].rpartition('/')[0]}/cwd")
-    _seed(site)
-    orders = [StopOrder(*stop) for stop in stops]
-    points.arm(Armed(f"{stem}.trace.ndjson", orders, f"{stem}.orders.json").hit)
-    gc.enable()
-    worker(Site.from_plain(site))
-
-
-def _seed(site: PlainSite) -> None:
-    """Seed generators anew: one that was seeded at import would draw the same in every life."""
-    *_, identity, incarnation, seed, _ = site
-    text = f"{seed}/{identity}/{incarnation}"
-    if (random := sys.modules.get("random")) is not None:
-        random.seed(text)
-    if (numpy_random := sys.modules.get("numpy.random")) is not None:
-        numpy_random.seed(crc32(text.encode()))
-
-
-def _exit_code(call: Callable[P, None], *arguments: P.args, **named: P.kwargs) -> int:
-    """Call something, and return the exit code that Python would give for how it ended.
-
-    What Python would print is printed, if there is still something to print to.
-    """
-    try:
-        call(*arguments, **named)
-    except SystemExit as end:
-        if end.code is None:
-            return 0
-        if isinstance(end.code, int):
-            # What C makes of it (exit(3)); one that is no C long counts as -1.
-            return end.code & 0xFF if -(1 << 63) <= end.code < 1 << 63 else 0xFF
-        with suppress(BaseException):
-            print(end.code, file=sys.stderr)  # noqa: T201 - as Python does
-        return _EXIT_ERROR
-    except BaseException:  # noqa: BLE001 - whatever it is, it ends here and is shown in the output
-        with suppress(BaseException):
-            traceback.print_exc()
-        return _EXIT_ERROR
-    return 0
-
-
-def _ended_as_python_ends(code: int) -> int:
-    """Wait for threads that are not daemons, run what is to run at exit, and flush the output.
-
-    What fails here changes nothing any more: the output may be closed, or gone.
-    """
-    threading = sys.modules.get("threading")
-    if threading is not None:
-        code = _exit_code(threading._shutdown) or code  # as `multiprocessing` does
-    with suppress(BaseException):
-        atexit._run_exitfuncs()  # as `multiprocessing` does
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(BaseException):
-            stream.flush()
-    return code
-
-
 def serve(fd: int, owner: int) -> NoReturn:
     """Serve as a supervisor's process until its owner closes the channel, sends SIGTERM, or dies.
 
@@ -317,24 +247,32 @@ def serve(fd: int, owner: int) -> NoReturn:
         fd: This side's end of the channel.
         owner: Pid of the process that started this one.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)
-    # What the owner or its own parent ignores is none of the worker's business.
-    for number in _DEFAULT:
-        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_BLOCK, (*_WAITED_FOR, *_NOT_FOR_US))
+    _handle_signals_as_python_does()
     die_with_parent(owner, signal.SIGTERM)
     adopt_orphans()
     os.environ[points.SWITCH] = "1"
     if isinstance(sys.stdout, io.TextIOWrapper):
         # What was printed before a strike is evidence; a buffer would die with the incarnation.
         sys.stdout.reconfigure(line_buffering=True)
+    pid = os.getpid()
     forker = Forker(Channel(fd))
     try:
         forker.serve()
     except _LeaveError:
         pass
     finally:
-        forker.clear()
+        if os.getpid() == pid:  # no child comes here; if one did, it would end its siblings
+            forker.clear()
         os._exit(0)
+
+
+def _handle_signals_as_python_does() -> None:
+    """Undo what the owner ignores, or its own parent: workers are to begin without it."""
+    for number in signal.valid_signals():
+        if number not in _IGNORED_BY_PYTHON and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _leave(_number: int, _frame: object) -> None:

@@ -107,7 +107,7 @@ class Incarnation:
         if status is None:
             raise DeadlineError(what, deadline_s)
         if not os.WIFSTOPPED(status):
-            self._die(status)
+            self._die(status, foreign=True)
             return None
         self.state = State.STOPPED
         # Other threads may have written more before the stop took effect.
@@ -136,11 +136,11 @@ class Incarnation:
         if not self.has_run:
             raise HarnessError(f"incarnation {self.number} has not run, so it cannot be killed")
         if self.death is None:
-            status = self._supervisor.kill(self.number, deadline_s)
+            status, lived = self._supervisor.kill(self.number, deadline_s)
             if status is None:
                 raise DeadlineError(f"the death of incarnation {self.number}", deadline_s)
             self._read_trace()
-            return self._die(status)
+            return self._die(status, foreign=not lived)
         return self.death
 
     def output(self, limit_bytes: int = 4000) -> str:
@@ -184,10 +184,10 @@ class Incarnation:
             f"{line[:_SHOWN_BYTES]!r}"
         )
 
-    def _die(self, status: int) -> Death:
+    def _die(self, status: int, *, foreign: bool) -> Death:
         self.state = State.DEAD
         if os.WIFSIGNALED(status):
-            self.death = Death(os.WTERMSIG(status), -1)
+            self.death = Death(os.WTERMSIG(status), -1, foreign)
         else:
-            self.death = Death(0, os.WEXITSTATUS(status))
+            self.death = Death(0, os.WEXITSTATUS(status), foreign)
         return self.death

@@ -114,8 +114,8 @@ class Supervisor:
         """Return the wait status of an incarnation that stops or dies in time, or None."""
         return self.call(Forker.wait, deadline_s + _ANSWER_S, number, deadline_s)
 
-    def kill(self, number: int, deadline_s: float) -> int | None:
-        """Kill an incarnation that has not died; return its wait status, or None if none came."""
+    def kill(self, number: int, deadline_s: float) -> tuple[int | None, bool]:
+        """Kill an incarnation: see `Forker.kill`."""
         return self.call(Forker.kill, deadline_s + _ANSWER_S, number, deadline_s)
 
     @property

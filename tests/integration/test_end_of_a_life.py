@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import multiprocessing
 import os
+import select
 import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +20,7 @@ import pytest
 from harness.experiment.handle import Experiment, run_schedule
 from harness.model.oracle import Evidence, Finding, OracleStatus
 from harness.model.result import Verdict
+from harness.model.trace import Death
 from harness.model.workload import Command, Workload
 from harness.points import crash_point
 from harness.scenario import Scenario
@@ -61,23 +65,52 @@ def _no_modules() -> None:
     sys.modules.clear()
 
 
+def _no_exit() -> None:
+    def refuse(_code: int) -> None:
+        raise RuntimeError("this program ends in no other way")
+
+    os._exit = refuse  # type: ignore[assignment]
+
+
+def _unwritable() -> None:
+    sys.stdout.write("no line")
+    os.close(1)
+
+
+def _hook() -> None:
+    def hook(*_error: object) -> None:
+        sys.stderr.write("told of it\n")
+
+    sys.excepthook = hook
+    raise RuntimeError
+
+
 def _raise_after_closing() -> None:
     _close_output()
     raise RuntimeError("nobody hears of it")
 
 
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+EXITED = "exited with code {}"
 ENDS: dict[str, tuple[Callable[[], object], str]] = {
-    "closed output": (_close_output, "0"),
-    "no output": (_no_output, "0"),
-    "closed descriptors": (_close_descriptors, "0"),
-    "no modules": (_no_modules, "0"),
-    "raised after closing": (_raise_after_closing, "1"),
-    "exit 256": (partial(sys.exit, 256), "0"),
-    "exit -1": (partial(sys.exit, -1), "255"),
-    "exit 2**40": (partial(sys.exit, 2**40), "0"),
-    "exit 2**70": (partial(sys.exit, 2**70), "255"),
-    "exit with text": (partial(sys.exit, "why"), "1"),
-    "exit without": (sys.exit, "0"),
+    "closed output": (_close_output, EXITED.format(0)),
+    "no output": (_no_output, EXITED.format(0)),
+    "closed descriptors": (_close_descriptors, EXITED.format(0)),
+    "no modules": (_no_modules, EXITED.format(0)),
+    "raised after closing": (_raise_after_closing, EXITED.format(1)),
+    "exit 256": (partial(sys.exit, 256), EXITED.format(0)),
+    "exit -1": (partial(sys.exit, -1), EXITED.format(255)),
+    "exit 2**40": (partial(sys.exit, 2**40), EXITED.format(0)),
+    "exit 2**70": (partial(sys.exit, 2**70), EXITED.format(255)),
+    "exit with text": (partial(sys.exit, "why"), EXITED.format(1)),
+    "interrupted": (_interrupt, "killed by SIGINT"),
+    "no way to exit": (_no_exit, EXITED.format(0)),
+    "output that cannot be written": (_unwritable, EXITED.format(120)),
+    "hook": (_hook, EXITED.format(1)),
+    "exit without": (sys.exit, EXITED.format(0)),
 }
 
 
@@ -86,26 +119,48 @@ def _ending(name: str, _site: Site) -> None:
     ENDS[name][0]()
 
 
+SAID = {"exit with text": "why\n", "hook": "told of it\n"}
+
+
 @pytest.mark.parametrize("name", ENDS)
-def test_a_life_ends_with_the_code_that_python_gives(name: str) -> None:
+def test_a_life_ends_with_the_code_that_python_gives(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A child that failed at its end went on as a supervisor, and killed itself and others."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     with Experiment(_scenario(partial(_ending, name))) as x:
         one = x.start()
         one.run_until("life.end.before")
         other = x.start()
-        assert str(other.run_until_quiet().death) == f"exited with code {ENDS[name][1]}"
-        if name == "exit with text":
-            assert other.output() == "why\n"
+        assert str(other.run_until_quiet().death) == ENDS[name][1]
+        if name in SAID:
+            assert other.output() == SAID[name]
         one.resume()
-        assert str(one.run_until_quiet().death) == f"exited with code {ENDS[name][1]}"
+        assert str(one.run_until_quiet().death) == ENDS[name][1]
 
 
-@pytest.mark.parametrize("name", ["exit 256", "exit -1", "exit 2**40", "exit 2**70"])
-def test_the_codes_are_those_of_python(name: str) -> None:
+PROGRAMS = {
+    "exit 256": "sys.exit(256)",
+    "exit -1": "sys.exit(-1)",
+    "exit 2**40": "sys.exit(2**40)",
+    "exit 2**70": "sys.exit(2**70)",
+    "exit with text": "sys.exit('why')",
+    "no output": "sys.stdout = sys.stderr = None",
+    "interrupted": "raise KeyboardInterrupt",
+    "output that cannot be written": "import os; sys.stdout.write('no line'); os.close(1)",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_codes_are_those_of_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference is the interpreter itself."""
-    (code,) = ENDS[name][0].args  # type: ignore[attr-defined]
-    done = subprocess.run([sys.executable, "-c", f"import sys; sys.exit({code})"], check=False)
-    assert str(done.returncode) == ENDS[name][1]
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{PROGRAMS[name]}"], check=False, capture_output=True
+    )
+    code = done.returncode
+    death = Death(-code, -1) if code < 0 else Death(0, code)
+    assert str(death) == ENDS[name][1]
 
 
 def _unfinished(site: Site) -> None:
@@ -134,6 +189,79 @@ def test_threads_and_exit_handlers_have_their_turn() -> None:
         one.resume()
         assert one.run_until_quiet().quiet
         assert (x.worker_dir / "done.txt").read_text(encoding="utf-8") == "thread\nexit\n"
+
+
+def _pooled(site: Site) -> None:
+    def work() -> None:
+        crash_point("thread.work.before")
+        (site.worker_dir / "pool").touch()
+
+    ThreadPoolExecutor(1).submit(work)
+    process = multiprocessing.get_context("fork").Process(target=(site.worker_dir / "child").touch)
+    process.start()
+
+
+def test_pools_and_processes_are_waited_for() -> None:
+    """What the libraries of Python do at the exit of a program was left out."""
+    with Experiment(_scenario(_pooled)) as x:
+        one = x.start()
+        assert one.run_until("thread.work.before").hit is not None
+        assert one.run_until_quiet().quiet
+        assert {file.name for file in x.worker_dir.iterdir()} == {"pool", "child"}
+        x.settle()
+        assert x.check().verdict is Verdict.HELD
+
+
+MODULE = """
+import atexit, weakref
+SEEN = {seen!r}
+
+def say(word):
+    with open(SEEN, "a", encoding="utf-8") as file:
+        file.write(word + "\\n")
+
+class Thing:
+    pass
+
+THING = Thing()
+weakref.finalize(THING, say, "thing of an import")
+atexit.register(say, "import")
+
+def warm_up(site):
+    atexit.register(say, "warm-up")
+    THING.more = Thing()
+    weakref.finalize(THING.more, say, "thing of the warm-up")
+
+def worker(site):
+    atexit.register(say, "life")
+    thing = THING.most = Thing()
+    weakref.finalize(thing, say, "thing of a life")
+"""
+
+
+def test_exit_handlers_of_imports_run_and_those_of_the_warm_up_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A life cleared away what all lives share, or left out what its program does at exit."""
+    seen = tmp_path / "seen"
+    (tmp_path / "with_exit_handlers.py").write_text(MODULE.format(seen=str(seen)), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    program = (
+        "from harness.experiment.handle import Experiment\n"
+        "from tests.integration.test_end_of_a_life import _scenario\n"
+        "import dataclasses, with_exit_handlers as program\n"
+        "scenario = dataclasses.replace(_scenario(program.worker), warm=program.warm_up)\n"
+        "with Experiment(scenario) as x:\n"
+        "    for _ in range(2):\n"
+        "        assert x.start().run_until_quiet().quiet\n"
+        "    open(program.SEEN, 'a').write('--\\n')\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+    subprocess.run(
+        [sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": paths}
+    )
+    said, _, _ = seen.read_text(encoding="utf-8").partition("--")
+    assert said.split("\n") == ["life", "import", "thing of a life"] * 2 + [""]
 
 
 def _drawing(site: Site) -> None:
@@ -242,6 +370,35 @@ def test_a_point_in_a_signal_handler_interrupts_another() -> None:
         assert one.run_until("signal.handle.mid").hit is not None
         assert one.run_until_quiet().quiet
         assert (x.worker_dir / "done").exists()
+
+
+def _killing_itself(site: Site) -> None:
+    (site.worker_dir / "pid").write_text(str(os.getpid()), encoding="utf-8")
+    crash_point("work.do.before")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_kills_itself_is_not_struck() -> None:
+    """The kernel says SIGKILL of both; a strike is one that the supervisor sent."""
+    result = run_schedule(_scenario(_killing_itself), "work.do.after=kill")
+    assert result.verdict is Verdict.WRONG_DEATH
+    assert "killed by SIGKILL, which the harness had not sent" in result.note
+    assert result.fired == ()
+
+
+def test_a_worker_that_somebody_else_killed_where_it_stood_is_not_struck() -> None:
+    """It stopped at its moment, and was dead when the supervisor came to kill it."""
+    with Experiment(_scenario(_killing_itself)) as x:
+        one = x.start()
+        assert one.run_until("work.do.before").hit is not None
+        pid = int((x.worker_dir / "pid").read_text(encoding="utf-8"))
+        handle = os.pidfd_open(pid)
+        os.kill(pid, signal.SIGKILL)
+        select.select([handle], [], [])
+        os.close(handle)
+        death = one.kill()
+        assert death.signal == signal.SIGKILL
+        assert not death.killed
 
 
 def _ended_by_a_real_time_signal(_site: Site) -> None:
