@@ -369,8 +369,8 @@ def _strike(rig: Verbs, number: int, strike: Strike) -> None:
         if halt.in_child:
             raise EndedError(
                 Verdict.NOT_FIRED,
-                f"{strike.moment} was reached in a child process alone; only the worker's own "
-                "process can be struck",
+                f"{strike.moment} was reached by a child process alone, when the worker's own "
+                "process had ended: nothing waits for such a child, and it cannot be struck",
             )
         if halt.quiet:
             raise EndedError(Verdict.NOT_FIRED, f"{strike.moment} was not reached before quiet")

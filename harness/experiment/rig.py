@@ -43,7 +43,7 @@ class Halt:
         hit: The point where it stopped itself, or None when it died.
         death: How it died, or None when it stopped.
         quiet: Whether nothing is left to do: it stopped at its quiet point, or ended well.
-        in_child: Whether a child of it reached the moment that was waited for.
+        in_child: Whether a child that it had left behind reached the moment that was waited for.
     """
 
     hit: Hit | None
@@ -182,7 +182,9 @@ class Rig:
         self._incarnations[number].resume((stop, *self._quiet_stop))
         halt = self._wait(number, str(moment))
         hits = self._incarnations[number].hits
-        return replace(halt, in_child=any(hit.child and hit.is_at(moment) for hit in hits))
+        return replace(
+            halt, in_child=any(hit.child and not hit.stop and hit.is_at(moment) for hit in hits)
+        )
 
     def run_until_quiet(self, number: int) -> Halt:
         """Let an incarnation run until nothing is left to do, or until it dies."""

@@ -21,6 +21,7 @@ class Hit:
         stop: Whether the incarnation stopped itself there.
         child: Whether a forked child reached it, and not the worker's own process.
         thread: Whether another thread than the main one reached it.
+        pid: Pid of that child, or 0; it differs from run to run, and so makes no difference.
     """
 
     label: str
@@ -29,6 +30,7 @@ class Hit:
     stop: bool
     child: bool = False
     thread: bool = False
+    pid: int = field(default=0, compare=False)
 
     def is_at(self, moment: Moment) -> bool:
         """Tell whether this hit is the given moment."""

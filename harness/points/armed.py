@@ -7,22 +7,26 @@ Never loaded in a process that is not to be armed. The trace line is on its way 
 from __future__ import annotations
 
 import _thread
-import fcntl
 import json
 import os
 import signal
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
+
+from harness.points.trace_file import TraceFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypeAlias
 
     PlainStop: TypeAlias = tuple[str, str, str, int]
+    _Signature: TypeAlias = tuple[int, int, int] | None
 
 
-_HIGH_FD = 500
+_PF_EXITING = 0x4
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
@@ -61,7 +65,16 @@ class _Orders(TypedDict):
 
 
 class Armed:
-    """The armed state of a process.
+    """The armed state of a process, and of the children that it forks.
+
+    **Children** count on: as soon as a process has forked, it and its children take turns at their
+    points, and each reads first what the others have written. So a hit has one number in the
+    whole family. A child that is ordered to stop stops the *leader* first, the process that was
+    armed and that the supervisor waits for, then itself. Whoever waits for its turn meanwhile has
+    not reached its point yet, and obeys the orders of that later time.
+
+    **Signal handlers** may hit a point while their thread is at one: the inner hit is whole before
+    the outer one goes on. What is changed in between is one object at a time, by one call.
 
     Args:
         trace: Path of the file to which every hit is written.
@@ -72,17 +85,23 @@ class Armed:
 
     def __init__(self, trace: str, stops: Sequence[StopOrder], orders: str) -> None:
         self._orders = orders
-        self._trace = trace
-        # A signal handler may hit a point while its thread is at one.
+        self._trace = TraceFile(trace)
         self._lock = _thread.RLock()
         self._main = _thread.get_ident()
-        self._in_child = False
-        self._hits: dict[tuple[str, str, str], int] = {}
-        self._trace_fd = self._opened(os.O_CREAT)
-        status = os.fstat(self._trace_fd)
-        self._trace_is = status.st_dev, status.st_ino
-        self._obey(stops)
-        os.register_at_fork(after_in_child=self._begin_as_child)
+        self._leader = os.getpid()
+        self._leaders_parent = os.getppid()
+        self._pid = 0
+        self._has_family = False
+        self._has_turn = False
+        self._read_to = 0
+        self._counts: dict[tuple[str, str, str], count[int]] = {}
+        self._times_stopped = 0
+        self._obeyed = _Obeyed((0, None), stops)
+        os.register_at_fork(
+            before=self._before_fork,
+            after_in_parent=self._after_fork,
+            after_in_child=self._begin_as_child,
+        )
 
     @classmethod
     def from_file(cls, orders: str) -> Armed:
@@ -95,88 +114,150 @@ class Armed:
         first = _read(orders)
         return cls(first["trace"], _stops(first), orders)
 
-    def _begin_as_child(self) -> None:
-        """Go on in a forked child: another thread of the parent may have held the lock."""
-        self._lock = _thread.RLock()
-        self._main = _thread.get_ident()
-        self._in_child = True
-
-    def _opened(self, flags: int = 0) -> int:
-        """Open the trace, out of the way of programs that count on low descriptors."""
-        fd = os.open(self._trace, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | flags, 0o644)
-        try:
-            high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH_FD)
-        except OSError:  # the limit of open files is lower
-            return fd
-        os.close(fd)
-        return high
-
-    def _write(self, line: bytes) -> None:
-        """Write to the trace and to nothing else.
-
-        A program that closes all descriptors, as daemons do, may have another file under the number
-        by now; then the trace is opened again. If it is gone, nothing is written.
-        """
-        try:
-            status = os.fstat(self._trace_fd)
-            ours = (status.st_dev, status.st_ino) == self._trace_is
-        except OSError:
-            ours = False
-        if not ours:
-            try:
-                self._trace_fd = self._opened()
-            except OSError:
-                return
-        os.write(self._trace_fd, line)
-
-    def _obey(self, stops: Sequence[StopOrder]) -> None:
-        self._every = any(stop.label == "*" for stop in stops)
-        self._stops: dict[str, list[StopOrder]] = {}
-        for stop in stops:
-            self._stops.setdefault(stop.label, []).append(stop)
-
     def hit(self, label: str, context: dict[str, object]) -> None:
         """Count a hit, write it to the trace, and stop the process if it was ordered here.
 
-        Safe in any thread, in a signal handler that interrupts it, and in a forked child, which is
-        never stopped.
+        Safe in any thread, in a signal handler that interrupts it, and in a forked child.
 
         Args:
             label: Label of the point.
             context: Its context; values are turned into text.
         """
         texts = {key: str(value) for key, value in context.items()}
+        # Held while the process is stopped: another thread comes to its point when that is over.
         with self._lock:
-            hits = {"": self._count(label, "", "")}
-            for key, value in texts.items():
-                hits[key] = self._count(label, key, value)
-            # Nobody waits for a child to stop: its hits are written down, and it goes on.
-            stopping = not self._in_child and (
-                self._every
-                or any(self._meets(stop, texts, hits) for stop in self._stops.get(label, ()))
-            )
-            line = {"label": label, "context": texts, "hits": hits, "stop": stopping}
-            if self._in_child:
-                line["child"] = True
-            if _thread.get_ident() != self._main:
-                line["thread"] = True
-            self._write(_ENCODER.encode(line).encode() + b"\n")
-        if stopping:
-            # A signal that a thread sends to itself is delivered before the call returns, so
-            # the calling thread goes no further; SIGSTOP then stops the whole process.
-            signal.pthread_kill(_thread.get_ident(), signal.SIGSTOP)
-            with self._lock:
-                self._obey(_stops(_read(self._orders)))
+            if not self._trace.is_ready():
+                return
+            if not self._has_family or self._has_turn:
+                self._hit(label, texts)
+                return
+            self._has_turn = True
+            try:
+                self._trace.lock()
+                self._catch_up()
+                self._hit(label, texts)
+                self._read_to = self._trace.end
+            finally:
+                self._has_turn = False
+                self._trace.unlock()
+
+    def _hit(self, label: str, texts: dict[str, str]) -> None:
+        hits = {"": self._count(label, "", "")}
+        for key, value in texts.items():
+            hits[key] = self._count(label, key, value)
+        stopping = self._orders_now().has(label, texts, hits) and self._can_stop()
+        line = {"label": label, "context": texts, "hits": hits, "stop": stopping}
+        if self._pid:
+            line |= {"child": True, "pid": self._pid}
+        if _thread.get_ident() != self._main:
+            line["thread"] = True
+        if self._trace.write(_ENCODER.encode(line).encode() + b"\n") and stopping:
+            self._stop()
+
+    def _stop(self) -> None:
+        self._times_stopped += 1
+        if self._pid:
+            os.kill(self._leader, signal.SIGSTOP)
+        # A signal that a thread sends to itself is delivered before the call returns, so the
+        # calling thread goes no further; SIGSTOP then stops the whole process.
+        signal.pthread_kill(_thread.get_ident(), signal.SIGSTOP)
+        self._orders_now()
+
+    def _can_stop(self) -> bool:
+        """Tell whether somebody would see the stop: nobody waits for a child without a leader."""
+        return not self._pid or _parent_of(self._leader) == self._leaders_parent
 
     def _count(self, label: str, key: str, value: str) -> int:
-        self._hits[label, key, value] = hits = self._hits.get((label, key, value), 0) + 1
-        return hits
+        counted = self._counts.get((label, key, value))
+        if counted is None:
+            counted = self._counts.setdefault((label, key, value), count(1))
+        return next(counted)
 
-    @staticmethod
-    def _meets(stop: StopOrder, texts: dict[str, str], hits: dict[str, int]) -> bool:
-        if stop.key and texts.get(stop.key) != stop.value:
-            return False
-        return stop.ordinal in (0, hits[stop.key])
+    def _orders_now(self) -> _Obeyed:
+        """Read the orders again if this process was stopped, or another of its family was."""
+        seen = self._times_stopped, _signature(self._orders) if self._has_family else None
+        if self._obeyed.seen != seen:
+            try:
+                self._obeyed = _Obeyed(seen, _stops(_read(self._orders)))
+            except (OSError, ValueError):  # none yet, or gone with the directory
+                self._obeyed = self._obeyed.at(seen)
+        return self._obeyed
+
+    def _catch_up(self) -> None:
+        """Take over what others of the family have counted since this process was last here."""
+        begin = self._read_to
+        new = self._trace.read_from(begin)
+        if not new:
+            return
+        counted: dict[tuple[str, str, str], count[int]] = {}
+        for text in new.splitlines():
+            with suppress(ValueError, KeyError, TypeError, AttributeError):  # not a line of ours
+                line = json.loads(text)
+                for key, number in line["hits"].items():
+                    value = line["context"].get(key, "")
+                    counted[line["label"], key, value] = count(number + 1)
+        if self._read_to == begin:  # else a signal handler has done it meanwhile
+            self._counts.update(counted)
+            self._read_to = begin + len(new)
+
+    def _before_fork(self) -> None:
+        """Let no thread be in the middle of a hit, or the child would never see its end."""
+        self._lock.acquire()
+        if not self._has_family and self._trace.is_ready():
+            self._read_to = self._trace.end
+
+    def _after_fork(self) -> None:
+        self._has_family = True
+        self._lock.release()
+
+    def _begin_as_child(self) -> None:
+        self._lock = _thread.RLock()
+        self._main = _thread.get_ident()
+        self._pid = os.getpid()
+        self._has_family = True
+        self._has_turn = False
+
+
+class _Obeyed:
+    """Orders as they are obeyed, and what was seen when they were read."""
+
+    def __init__(self, seen: tuple[int, _Signature], stops: Sequence[StopOrder]) -> None:
+        self.seen = seen
+        self._stops = stops
+        self._every = any(stop.label == "*" for stop in stops)
+        self._by_label: dict[str, list[StopOrder]] = {}
+        for stop in stops:
+            self._by_label.setdefault(stop.label, []).append(stop)
+
+    def at(self, seen: tuple[int, _Signature]) -> _Obeyed:
+        """Return the same orders, seen again."""
+        return _Obeyed(seen, self._stops)
+
+    def has(self, label: str, texts: dict[str, str], hits: dict[str, int]) -> bool:
+        """Tell whether a stop is ordered at a hit."""
+        return self._every or any(
+            (not stop.key or texts.get(stop.key) == stop.value)
+            and stop.ordinal in (0, hits[stop.key])
+            for stop in self._by_label.get(label, ())
+        )
+
+
+def _parent_of(pid: int) -> int:
+    """Return the parent of a process, or 0 if that is ending or has ended (proc(5))."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - a point is to be light
+            _state, parent, *_, flags = file.read().rpartition(b")")[2].split()[:7]
+    except OSError:
+        return 0
+    return 0 if int(flags) & _PF_EXITING else int(parent)
+
+
+def _signature(path: str) -> _Signature:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - a point is to be light
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def write_orders(path: str, trace: str, stops: Sequence[StopOrder]) -> None:
@@ -188,7 +269,10 @@ def write_orders(path: str, trace: str, stops: Sequence[StopOrder]) -> None:
         stops: Where to stop.
     """
     text = json.dumps({"trace": trace, "stops": [asdict(stop) for stop in stops]})
-    Path(path).write_text(text, encoding="utf-8")
+    # All at once: children of a process that stands still may be reading.
+    new = Path(f"{path}.new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
 
 
 def _read(path: str) -> _Orders:

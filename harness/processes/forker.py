@@ -19,7 +19,7 @@ import signal
 import sys
 import time
 import traceback
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from typing import TYPE_CHECKING, cast
 
 from harness import points
@@ -158,8 +158,16 @@ class Forker:
                 os._exit(_EXIT_ERROR)
         self._pids[number] = pid
 
-    def go_on(self, number: int) -> None:
-        """Let a stopped incarnation go on."""
+    def go_on(self, number: int, child: int) -> None:
+        """Let a stopped incarnation go on.
+
+        Args:
+            number: Its number.
+            child: Pid of the child of it that stopped it and itself, or 0.
+        """
+        if child:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGCONT)
         os.kill(self._pids[number], signal.SIGCONT)
 
     def wait(self, number: int, deadline_s: float) -> int | None:
@@ -176,6 +184,8 @@ class Forker:
         while True:
             found, status = os.waitpid(pid, os.WUNTRACED | os.WNOHANG)
             if found:
+                if not os.WIFSTOPPED(status):
+                    del self._pids[number]
                 return status
             left = end - time.monotonic()
             if left <= 0:
@@ -184,30 +194,52 @@ class Forker:
             if taken is not None and taken.si_signo == signal.SIGTERM:
                 raise _LeaveError
 
-    def kill(self, number: int, deadline_s: float) -> tuple[int | None, bool]:
+    def kill(self, number: int, child: int, deadline_s: float) -> tuple[int | None, bool]:
         """Send SIGKILL to an incarnation that has not been reaped, and wait for its death.
 
+        Args:
+            number: Its number.
+            child: Pid of the child of it that stands at a point, or 0. With it dies everything that
+                the incarnation has started.
+            deadline_s: Longest wait for its wait status, in seconds.
+
         Returns:
-            Its last wait status, or None if there was none in time; and whether it lived when the
-            signal was sent.
+            Its last wait status, or None if there was none in time; and whether this is what killed
+            it, and the child.
         """
-        ended, last = os.waitpid(self._pids[number], os.WNOHANG)
+        leader = self._pids[number]
+        ended, last = os.waitpid(leader, os.WNOHANG)
         if ended:
+            del self._pids[number]
             return last, False
-        os.kill(self._pids[number], signal.SIGKILL)
+        others = {*self._pids.values()} - {leader}
+        # An orphan does not say whose it was; beside other incarnations, it may be theirs.
+        spared = others | (children(self._pid) - {child}) if child and others else others
+        os.kill(leader, signal.SIGKILL)
         while (status := self.wait(number, deadline_s)) is not None and os.WIFSTOPPED(status):
             pass
-        return status, True
+        if not child or status is None:
+            return status, True
+        ends = self._end_all_but(spared)
+        killed = os.WIFSIGNALED(ends.get(child, 0)) and os.WTERMSIG(ends[child]) == signal.SIGKILL
+        return status, killed
 
     def clear(self) -> None:
-        """Kill and reap everything below this process.
+        """Kill and reap everything below this process."""
+        self._end_all_but(set())
+        self._pids.clear()
+
+    def _end_all_but(self, spared: set[int]) -> dict[int, int]:
+        """Kill and reap what is below this process, and return each wait status.
 
         An orphan's own children come up as orphans of ours, so it takes another look.
         """
-        while found := children(self._pid):
+        ends: dict[int, int] = {}
+        while found := children(self._pid) - spared:
             for pid in found:
                 os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
+                _, ends[pid] = os.waitpid(pid, 0)
+        return ends
 
 
 def _loaded(prepared: bytes, main: Main) -> tuple[Worker, Worker, Site]:

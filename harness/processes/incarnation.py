@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from harness.model.errors import DeadlineError, HarnessError
 from harness.model.trace import Death, Hit
 from harness.points.armed import write_orders
+from harness.processes.linux import wait_until_stopped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +66,7 @@ class Incarnation:
         self.death: Death | None = None
         self.state = State.STOPPED
         self.has_run = False
+        self._child = 0
         self._to_fork = (scenario, site)
 
     def resume(self, stops: Sequence[StopOrder]) -> None:
@@ -79,7 +81,8 @@ class Incarnation:
         self.state = State.RUNNING
         if self.has_run:
             write_orders(f"{self._stem}.orders.json", self._trace_path, stops)
-            self._supervisor.go_on(self.number)
+            self._supervisor.go_on(self.number, self._child)
+            self._child = 0
             return
         self.has_run = True
         scenario, site = self._to_fork
@@ -117,10 +120,18 @@ class Incarnation:
                 f"incarnation {self.number} was stopped, but not by itself at a point where it was "
                 "ordered to"
             )
-        return ordered[-1]
+        hit = ordered[-1]
+        if hit.pid:
+            # It has stopped the worker, which is waited for, and stops itself next.
+            wait_until_stopped(hit.pid, deadline_s)
+            self._child = hit.pid
+        return hit
 
     def kill(self, deadline_s: float = 10.0) -> Death:
         """Have SIGKILL sent, and wait for the proof of death.
+
+        If it stands at a point that a child of it has reached, everything that it has started is
+        killed, and the child's death is proved like its own.
 
         Args:
             deadline_s: Longest wait for the wait status, in seconds.
@@ -136,11 +147,11 @@ class Incarnation:
         if not self.has_run:
             raise HarnessError(f"incarnation {self.number} has not run, so it cannot be killed")
         if self.death is None:
-            status, lived = self._supervisor.kill(self.number, deadline_s)
+            status, ours = self._supervisor.kill(self.number, self._child, deadline_s)
             if status is None:
                 raise DeadlineError(f"the death of incarnation {self.number}", deadline_s)
             self._read_trace()
-            return self._die(status, foreign=not lived)
+            return self._die(status, foreign=not ours)
         return self.death
 
     def output(self, limit_bytes: int = 4000) -> str:
@@ -174,7 +185,7 @@ class Incarnation:
     def _hit(self, line: bytes) -> Hit:
         try:
             hit = Hit(**json.loads(line))
-            counts = [*hit.hits.values()]
+            counts = [*hit.hits.values(), hit.pid]
             if isinstance(hit.label, str) and {type(count) for count in counts} <= {int}:
                 return hit
         except (ValueError, TypeError, AttributeError):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import time
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_LOOK_S = 0.0005
 _SIG_SETMASK = int(signal.SIG_SETMASK)
 _NO_SIGNALS = bytes(128)  # a sigset_t
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -71,6 +73,31 @@ def children(pid: int) -> set[int]:
         import psutil  # noqa: PLC0415 - heavy, and seldom needed
 
         return {process.pid for process in psutil.Process(pid).children()}
+
+
+def wait_until_stopped(pid: int, deadline_s: float) -> bool:
+    """Wait until a process that is about to stop itself, and is not our child, stands still.
+
+    Nothing tells when that is; it takes less than the kernel's shortest turn (proc(5)).
+
+    Args:
+        pid: The process.
+        deadline_s: Longest wait, in seconds.
+
+    Returns:
+        Whether it stands still; False if it is gone, or goes on for too long.
+    """
+    end = time.monotonic() + deadline_s
+    while time.monotonic() < end:
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - called often
+                state = file.read().rpartition(b")")[2].split()[0]
+        except OSError:
+            return False
+        if state in (b"T", b"t"):
+            return True
+        time.sleep(_LOOK_S)
+    return False
 
 
 def _prctl(option: int, value: int) -> None:

@@ -106,17 +106,17 @@ class Supervisor:
         orders = [stop.plain for stop in stops]
         self._tell(Forker.fork, site.incarnation, scenario, site.plain, orders, stem)
 
-    def go_on(self, number: int) -> None:
+    def go_on(self, number: int, child: int) -> None:
         """Have a stopped incarnation go on; does not wait until that has happened."""
-        self._tell(Forker.go_on, number)
+        self._tell(Forker.go_on, number, child)
 
     def wait(self, number: int, deadline_s: float) -> int | None:
         """Return the wait status of an incarnation that stops or dies in time, or None."""
         return self.call(Forker.wait, deadline_s + _ANSWER_S, number, deadline_s)
 
-    def kill(self, number: int, deadline_s: float) -> tuple[int | None, bool]:
+    def kill(self, number: int, child: int, deadline_s: float) -> tuple[int | None, bool]:
         """Kill an incarnation: see `Forker.kill`."""
-        return self.call(Forker.kill, deadline_s + _ANSWER_S, number, deadline_s)
+        return self.call(Forker.kill, deadline_s + _ANSWER_S, number, child, deadline_s)
 
     @property
     def has_children(self) -> bool:

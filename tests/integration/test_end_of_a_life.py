@@ -344,13 +344,6 @@ def test_a_child_that_is_forked_while_a_thread_is_at_a_point_goes_on() -> None:
         assert (x.worker_dir / "status").read_text(encoding="utf-8") == "7"
 
 
-def test_a_point_in_a_child_is_said_to_be_out_of_reach() -> None:
-    """It was reached, and the verdict said that it never came."""
-    result = run_schedule(_scenario(_forked_at_a_point), "child.work.before=kill")
-    assert result.verdict is Verdict.NOT_FIRED
-    assert "was reached in a child process alone" in result.note
-
-
 def _interrupted_at_a_point(site: Site) -> None:
     signal.signal(signal.SIGUSR1, lambda *_: crash_point("signal.handle.mid"))
 
