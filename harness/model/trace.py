@@ -48,7 +48,7 @@ class Death:
     Attributes:
         signal: Number of the signal that killed it, or 0.
         exit_code: Its exit code, or -1 when a signal killed it.
-        foreign: Whether it had ended before the harness sent a signal.
+        foreign: Whether the signal was not the harness's.
     """
 
     signal: int

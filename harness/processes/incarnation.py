@@ -200,5 +200,5 @@ class Incarnation:
         if os.WIFSIGNALED(status):
             self.death = Death(os.WTERMSIG(status), -1, foreign)
         else:
-            self.death = Death(0, os.WEXITSTATUS(status), foreign)
+            self.death = Death(0, os.WEXITSTATUS(status))
         return self.death

@@ -62,6 +62,7 @@ def live(
             if not begun:
                 begun = True
                 begin_life(parent)
+                os.setpgid(0, 0)  # a signal to the worker's process group is its own affair
                 code = _ended(_code_of(lambda: _run(worker, site, stops, stem)))
             if code == _INTERRUPTED:
                 code = 128 + signal.SIGINT

@@ -394,6 +394,20 @@ def test_a_worker_that_somebody_else_killed_where_it_stood_is_not_struck() -> No
         assert not death.killed
 
 
+def _signalling_its_group(number: int, site: Site) -> None:
+    if site.incarnation == 1:
+        os.killpg(0, number)
+        threading.Event().wait()
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP", "SIGTERM", "SIGUSR1", "SIGKILL"])
+def test_a_signal_to_the_group_of_the_worker_is_for_the_worker(name: str) -> None:
+    """The lane and the supervisor were of the same group, and the run ended with them."""
+    with Experiment(_scenario(partial(_signalling_its_group, signal.Signals[name]))) as x:
+        assert str(x.start().run_until_quiet().death) == f"killed by {name}"
+        assert x.start().run_until_quiet().quiet
+
+
 def _ended_by_a_real_time_signal(_site: Site) -> None:
     os.kill(os.getpid(), signal.SIGRTMIN + 6)
 
