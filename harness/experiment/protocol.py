@@ -17,9 +17,12 @@ from harness.model.errors import DeadlineError, HarnessError
 from harness.model.oracle import Evidence, OracleStatus
 from harness.model.quiet import describe_end
 from harness.model.result import ExperimentResult, Fired, IncarnationTrace, Verdict, Violation
-from harness.processes.incarnation import DamagedTraceError, ForeignStopError
+from harness.processes.incarnation import ForeignStopError
+from harness.processes.trace_reader import DamagedTraceError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harness.experiment.rig import Halt
     from harness.model.image import Image
     from harness.model.oracle import EndedIncarnation, Oracle
@@ -193,6 +196,7 @@ def run_experiment(
     if struck and verdict in (Verdict.HUNG, Verdict.WRONG_DEATH):
         verdict, violations = _never_started_again(rig, struck, note)
     rig.save()
+    all_ran = rig.incarnations if ran is None else ran
     struck_numbers = {strike.incarnation for strike in fired}
     traces = tuple(
         IncarnationTrace(
@@ -201,7 +205,7 @@ def run_experiment(
             str(ended.death),
             image_digest(ended.after) if digests and ended.number in struck_numbers else "",
         )
-        for ended in (rig.incarnations if ran is None else ran)
+        for ended in all_ran
     )
     if verdict is Verdict.HELD:
         steps.held()
@@ -212,10 +216,20 @@ def run_experiment(
         verdict=verdict,
         violations=violations,
         fired=tuple(fired),
-        note=note,
+        note="\n".join(filter(None, [note, *_hits_left_out(all_ran)])),
         incarnations=traces,
         survivors=survivors,
     )
+
+
+def _hits_left_out(incarnations: tuple[EndedIncarnation, ...]) -> Iterator[str]:
+    for ended in incarnations:
+        if ended.hits_left_out:
+            total = len(ended.hits) + ended.hits_left_out
+            yield (
+                f"incarnation {ended.number} hit points {total:,} times; "
+                f"{len(ended.hits):,} of these hits are looked at and kept"
+            )
 
 
 def _never_started_again(

@@ -181,7 +181,7 @@ class Rig:
         self.save()
         self._incarnations[number].resume((stop, *self._quiet_stop))
         halt = self._wait(number, str(moment))
-        hits = self._incarnations[number].hits
+        hits = self._incarnations[number].trace.hits
         return replace(
             halt, in_child=any(hit.child and not hit.stop and hit.is_at(moment) for hit in hits)
         )
@@ -268,8 +268,10 @@ class Rig:
     def _close(self, number: int, death: Death) -> None:
         self.save()
         image = self._unsaved = self.workspace.new_image(end_image_name(number))
-        hits = tuple(self._incarnations[number].hits)
-        self._lives[number] = EndedIncarnation(number, hits, death, self._before[number], image)
+        trace = self._incarnations[number].trace
+        self._lives[number] = EndedIncarnation(
+            number, tuple(trace.hits), death, self._before[number], image, trace.left_out
+        )
         self._last_image = image
         if any(self._incarnations[other].state is State.RUNNING for other in self.alive):
             self.save()

@@ -64,6 +64,7 @@ class EndedIncarnation:
         death: How it ended.
         before: What was durable when it started.
         after: What was durable when it had ended: for a struck one, the crash image.
+        hits_left_out: How many more hits there were, of labels that it hit very often.
     """
 
     number: int
@@ -71,6 +72,7 @@ class EndedIncarnation:
     death: Death
     before: Image
     after: Image
+    hits_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

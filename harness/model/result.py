@@ -96,7 +96,8 @@ class ExperimentResult:
         verdict: The outcome.
         violations: For `BROKEN`: what was found, by which oracle.
         fired: Every fault that is proved to have happened, in order.
-        note: For verdicts other than `HELD` and `BROKEN`: what happened, for the reader.
+        note: What the verdict does not say, for the reader: what happened, if it is neither `HELD`
+            nor `BROKEN`, and what was left out.
         incarnations: What each incarnation did.
         survivors: Processes that were left when every incarnation was dead.
         seconds: How long it took, in seconds; not part of the outcome.

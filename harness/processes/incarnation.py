@@ -6,26 +6,24 @@ state it starts from. Only its supervisor, whose process is its parent, moves it
 
 from __future__ import annotations
 
-import json
 import os
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.model.errors import DeadlineError, HarnessError
-from harness.model.trace import Death, Hit
+from harness.model.trace import Death
 from harness.points.armed import write_orders
 from harness.processes.linux import wait_until_stopped
+from harness.processes.trace_reader import TraceReader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.model.site import Site
+    from harness.model.trace import Hit
     from harness.points.armed import StopOrder
     from harness.processes.supervisor import Supervisor
-
-
-_SHOWN_BYTES = 100
 
 
 class State(Enum):
@@ -40,10 +38,6 @@ class ForeignStopError(HarnessError):
     """The incarnation was stopped, but not by itself at a point where it was ordered to."""
 
 
-class DamagedTraceError(HarnessError):
-    """Something else than crash points has written to a trace."""
-
-
 class Incarnation:
     """A forked worker process, as its supervisor sees it.
 
@@ -52,6 +46,13 @@ class Incarnation:
         scenario: Name of the scenario whose worker it is.
         site: What the worker is given.
         control_dir: Directory for orders, trace and output of this incarnation.
+
+    Attributes:
+        number: Its number in the experiment, from 1.
+        trace: The points that it has hit.
+        death: How it died, once it has.
+        state: Whether it stands still, runs or is dead.
+        has_run: Whether it was ever let run.
     """
 
     def __init__(
@@ -60,9 +61,7 @@ class Incarnation:
         self.number = site.incarnation
         self._supervisor = supervisor
         self._stem = str(control_dir / str(site.incarnation))
-        self._trace_path = f"{self._stem}.trace.ndjson"
-        self._trace_bytes = 0
-        self.hits: list[Hit] = []
+        self.trace = TraceReader(f"{self._stem}.trace.ndjson", site.incarnation)
         self.death: Death | None = None
         self.state = State.STOPPED
         self.has_run = False
@@ -80,7 +79,7 @@ class Incarnation:
         self._require(State.STOPPED)
         self.state = State.RUNNING
         if self.has_run:
-            write_orders(f"{self._stem}.orders.json", self._trace_path, stops)
+            write_orders(f"{self._stem}.orders.json", self.trace.path, stops)
             self._supervisor.go_on(self.number, self._child)
             self._child = 0
             return
@@ -104,9 +103,9 @@ class Incarnation:
             DamagedTraceError: Something else has written to its trace.
         """
         self._require(State.RUNNING)
-        before = len(self.hits)
+        before = len(self.trace.hits)
         status = self._supervisor.wait(self.number, deadline_s)
-        self._read_trace()
+        self.trace.read()
         if status is None:
             raise DeadlineError(what, deadline_s)
         if not os.WIFSTOPPED(status):
@@ -114,7 +113,7 @@ class Incarnation:
             return None
         self.state = State.STOPPED
         # Other threads may have written more before the stop took effect.
-        ordered = [hit for hit in self.hits[before:] if hit.stop]
+        ordered = [hit for hit in self.trace.hits[before:] if hit.stop]
         if not ordered:
             raise ForeignStopError(
                 f"incarnation {self.number} was stopped, but not by itself at a point where it was "
@@ -150,7 +149,7 @@ class Incarnation:
             status, ours = self._supervisor.kill(self.number, self._child, deadline_s)
             if status is None:
                 raise DeadlineError(f"the death of incarnation {self.number}", deadline_s)
-            self._read_trace()
+            self.trace.read()
             return self._die(status, foreign=not ours)
         return self.death
 
@@ -168,32 +167,6 @@ class Incarnation:
             raise HarnessError(
                 f"incarnation {self.number} is {self.state.value}, not {state.value}"
             )
-
-    def _read_trace(self) -> None:
-        try:
-            with open(self._trace_path, "rb") as trace:  # noqa: PTH123 - in every experiment
-                trace.seek(self._trace_bytes)
-                new = trace.read()
-        except FileNotFoundError:  # it died before it could do anything
-            return
-        # A line is written at once, but a reader may come in between.
-        whole = new[: new.rfind(b"\n") + 1]
-        self._trace_bytes += len(whole)
-        for line in whole.split(b"\n")[:-1]:
-            self.hits.append(self._hit(line))
-
-    def _hit(self, line: bytes) -> Hit:
-        try:
-            hit = Hit(**json.loads(line))
-            counts = [*hit.hits.values(), hit.pid]
-            if isinstance(hit.label, str) and {type(count) for count in counts} <= {int}:
-                return hit
-        except (ValueError, TypeError, AttributeError):
-            pass
-        raise DamagedTraceError(
-            f"the trace of incarnation {self.number} has a line that no point has written: "
-            f"{line[:_SHOWN_BYTES]!r}"
-        )
 
     def _die(self, status: int, *, foreign: bool) -> Death:
         self.state = State.DEAD

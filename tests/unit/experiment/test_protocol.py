@@ -17,7 +17,8 @@ from harness.model.oracle import Evidence, Finding, OracleStatus
 from harness.model.result import Fired, Verdict
 from harness.model.schedule import CONTROL, Moment, parse
 from harness.model.trace import Death, Hit
-from harness.processes.incarnation import DamagedTraceError, ForeignStopError
+from harness.processes.incarnation import ForeignStopError
+from harness.processes.trace_reader import DamagedTraceError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -221,6 +222,32 @@ def test_a_second_strike_of_a_dead_incarnation_did_not_fire(rig: ToldRig) -> Non
         Verdict.NOT_FIRED,
         "order.finish.after#1: the incarnation was dead already",
     )
+
+
+def test_a_moment_that_only_a_child_left_behind_reached_did_come(rig: ToldRig) -> None:
+    """It was reached, where nothing can be struck, and the note said that it never came."""
+    rig.halts = [Halt(None, CLEAN, quiet=True, in_child=True)]
+    found, note = verdict(rig)
+    assert found is Verdict.NOT_FIRED
+    assert "was reached by a child process alone" in note
+
+
+def test_a_kill_that_the_harness_did_not_send_is_no_strike(rig: ToldRig) -> None:
+    """The kernel says the same of a worker that ended itself by SIGKILL where it stood."""
+    rig.death = Death(9, -1, foreign=True)
+    result = conducted(rig)
+    assert result.verdict is Verdict.WRONG_DEATH
+    assert "killed by SIGKILL, which the harness had not sent" in result.note
+    assert result.fired == ()
+
+
+def test_hits_that_are_not_kept_are_said(rig: ToldRig) -> None:
+    """A bound that was reached is part of what came out."""
+    recovered = replace(rig.evidence.recovered, hits=(hit("a.b.mid"),), hits_left_out=299_999)
+    rig.evidence = replace(rig.evidence, recovered=recovered)
+    result = conducted(rig)
+    assert result.verdict is Verdict.HELD
+    assert "incarnation 2 hit points 300,000 times; 1 of these" in result.note
 
 
 def test_a_worker_that_dies_on_its_way_is_a_wrong_death_with_its_output(rig: ToldRig) -> None:

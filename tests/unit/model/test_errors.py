@@ -15,8 +15,9 @@ from harness.images.tree import UnimageableError
 from harness.model.errors import DeadlineError, HarnessError, UnknownNameError, UsageError
 from harness.model.result import Verdict
 from harness.model.schedule import MalformedLabelError
-from harness.processes.incarnation import DamagedTraceError, ForeignStopError
+from harness.processes.incarnation import ForeignStopError
 from harness.processes.supervisor import SupervisorGoneError
+from harness.processes.trace_reader import DamagedTraceError
 
 EVERY = [
     HarnessError("a"),
