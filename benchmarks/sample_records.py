@@ -39,7 +39,7 @@ def experiment(
 def run_record() -> RunRecord:
     """Make the record of a run with everything in it."""
     return {
-        "schema": "crash-harness/results/4",
+        "schema": "crash-harness/results/5",
         "tier": "full",
         "seed": 7,
         "interrupted": "",
@@ -52,6 +52,18 @@ def run_record() -> RunRecord:
                 "mismatch": "1 experiment broke a promise",
                 "inconclusive": ["orders[order.finish.after#1=kill]: wrong_death: exited"],
                 "bounds": ["explored the recovery of 2 states that 3 crashes left"],
+                "fork_sample": {
+                    "experiments": [
+                        {
+                            "schedule": "",
+                            "forked": "held",
+                            "fresh": "held",
+                            "oracles": [],
+                            "agrees": True,
+                        }
+                    ],
+                    "why_not": "",
+                },
                 "oracles": [{"name": "no-effect-twice", "promise": "nothing happens twice"}],
             },
             {
@@ -62,6 +74,7 @@ def run_record() -> RunRecord:
                 "mismatch": "",
                 "inconclusive": [],
                 "bounds": [],
+                "fork_sample": {"experiments": [], "why_not": "this run did not come to it"},
                 "oracles": [{"name": "no-effect-twice", "promise": "nothing happens twice"}],
             },
         ],

@@ -52,7 +52,8 @@ class Scenario:
 
     Attributes:
         name: Unique name, lower-case words joined by ``-``, ``_`` or ``.``.
-        worker: One process life: called in a fresh fork with its site; returning ends it well.
+        worker: One process life: called in a process of its own with its site; returning ends it
+            well.
         workload: Draws the workload from a seed.
         oracles: What must hold.
         pin: Expected outcome.
@@ -67,6 +68,10 @@ class Scenario:
         strike: Labels to strike; empty for every label that is reached.
         transport: How the services listen: a Unix socket, or TCP on the loopback.
         deadline_s: Longest wait for one step of an incarnation, in seconds.
+        fresh: Whether each incarnation is an interpreter of its own, started with the worker's
+            modules not yet imported, and not a fork of one that has imported them: what a module
+            makes at import (an id, a start time, a cache) is then made anew in each, as in a real
+            restart. It takes as long as a start takes; `warm` is not run in it.
 
     Raises:
         UsageError: The name is not well formed, there is no oracle, or two have one name.
@@ -87,6 +92,7 @@ class Scenario:
     strike: tuple[str, ...] = ()
     transport: Literal["unix", "tcp"] = "unix"
     deadline_s: float = 10.0
+    fresh: bool = False
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):

@@ -58,7 +58,7 @@ def repro(  # noqa: PLR0917 - one parameter per option
             raise UsageError("--shell needs the folder of a recorded failure, with its crash image")
         folder = path if path.is_dir() else path.parent
         raise SystemExit(open_shell(failure, scenario, folder, root or default_root()))
-    with Executor(1, root or default_root()) as executor:
+    with Executor(1, root or default_root(), seed=failure.seed) as executor:
         outcome, results = run_again(failure, scenario, executor, times)
     wanted = failure.fingerprint or next((r.fingerprint for r in results[1:] if r.fingerprint), "")
     same = sum(bool(wanted) and result.fingerprint == wanted for result in results[1:])

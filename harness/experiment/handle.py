@@ -77,7 +77,7 @@ def run_schedule(
         UsageError: The text is not a schedule.
     """
     parsed = parse(schedule)
-    lane = LaneClient(root or default_root())
+    lane = LaneClient(root or default_root(), seed=seed)
     try:
         lane.call(LaneServer.prepare, scenario)
         return lane.call(LaneServer.run, Job(scenario.name, parsed, seed), None)
@@ -150,7 +150,7 @@ class Experiment:
         self._lane: LaneClient | None = None
 
     def __enter__(self) -> Self:
-        self._lane = LaneClient(self._root)
+        self._lane = LaneClient(self._root, seed=self.seed)
         try:
             self._lane.call(LaneServer.prepare, self.scenario)
             directories = self._lane.call(LaneServer.open, self.scenario.name, self.seed)

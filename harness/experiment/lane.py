@@ -25,6 +25,7 @@ from harness.images.scratch import sweep_scratch, take_scratch
 from harness.images.tree import move_tree, remove_tree
 from harness.images.workspace import surroundings
 from harness.model.errors import HarnessError
+from harness.model.hash_seed import VARIABLE, hash_seed_of_forks
 from harness.model.oracle import Evidence
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL
@@ -55,6 +56,8 @@ class Job:
         seed: The seed.
         digests: Whether the digests of the crash images are wanted.
         sharing: What of equal states may be run through once for several experiments.
+        fresh: Whether every incarnation gets an interpreter of its own, even if its scenario does
+            not ask for it.
     """
 
     scenario: str
@@ -62,6 +65,7 @@ class Job:
     seed: int
     digests: bool = False
     sharing: Sharing = Sharing.ALL
+    fresh: bool = False
 
 
 class LaneServer:
@@ -69,13 +73,15 @@ class LaneServer:
 
     Args:
         root: The lane's scratch directory.
+        seed: The seed of what it runs.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, seed: int = 0) -> None:
         self._root = root
         # Always the same path, as a worker may have written it down; short, for a socket is in it.
         self._place = root / "now"
-        self._supervisor = Supervisor(surroundings(self._place))
+        hash_seed = hash_seed_of_forks(seed, os.environ)
+        self._supervisor = Supervisor({**surroundings(self._place), VARIABLE: hash_seed})
         self._world: World | None = None
         self._scenarios: dict[str, Scenario] = {}
         self._rig: Rig | None = None
@@ -111,7 +117,7 @@ class LaneServer:
         if Sharing.PREFIXES in sharing:
             prefix = longest_prefix(self._cache, job.scenario, job.seed, job.schedule)
         with _closed_in_the_end(
-            self._new_rig(self._scenarios[job.scenario], job.seed, prefix)
+            self._new_rig(self._scenarios[job.scenario], job.seed, prefix, fresh=job.fresh)
         ) as rig:
             steps = SharedSteps(rig, self._cache, sharing) if sharing else RealSteps(rig)
             result = run_experiment(rig, job.schedule, steps, digests=job.digests)
@@ -172,9 +178,24 @@ class LaneServer:
             raise HarnessError("no experiment is open")
         return self._rig
 
-    def _new_rig(self, scenario: Scenario, seed: int, prefix: PrefixSnapshot | None = None) -> Rig:
+    def _new_rig(
+        self,
+        scenario: Scenario,
+        seed: int,
+        prefix: PrefixSnapshot | None = None,
+        *,
+        fresh: bool = False,
+    ) -> Rig:
         world = self._world if scenario.services else None
-        return Rig(scenario, seed, self._place, self._supervisor, world, prefix)
+        return Rig(
+            scenario,
+            seed,
+            self._place,
+            self._supervisor,
+            world,
+            prefix,
+            fresh=fresh or scenario.fresh,
+        )
 
 
 @contextmanager
@@ -194,13 +215,14 @@ def _closed_in_the_end(rig: Rig) -> Iterator[Rig]:
     rig.close()
 
 
-def serve(connection: Connection, root: Path, cpu: int | None) -> None:
+def serve(connection: Connection, root: Path, cpu: int | None, seed: int) -> None:
     """Be a lane until the owner closes the pipe or dies.
 
     Args:
         connection: The lane's end of the pipe.
         root: Directory in which a scratch directory for the workspaces is made.
         cpu: The core to stay on with everything below, or None for any.
+        seed: The seed of what it runs.
     """
     os.setsid()  # a terminal's Ctrl-C is for the owner, not for us or our incarnations
     if cpu is not None:
@@ -213,7 +235,7 @@ def serve(connection: Connection, root: Path, cpu: int | None) -> None:
     scratch = take_scratch(root)
     # Oracles read copies of databases; their scratch files belong with ours.
     tempfile.tempdir = str(scratch)
-    server = LaneServer(scratch)
+    server = LaneServer(scratch, seed)
     try:
         try:
             while True:

@@ -38,16 +38,17 @@ class LaneClient:
         root: Directory for workspaces; see `harness.images.workspace.default_root`.
         cpu: The core to stay on. A fork and its parent that share one are several times faster
             than on two, because nothing has to be moved between caches. None leaves it open.
+        seed: The seed of what it will run: the hash seed of its workers comes from it.
 
     Raises:
         SystemExit: This process is a lane itself, and is still importing the main module of the
             program, which therefore has no main guard; its owner says so (`receive`).
     """
 
-    def __init__(self, root: Path, cpu: int | None = None) -> None:
+    def __init__(self, root: Path, cpu: int | None = None, seed: int = 0) -> None:
         context = multiprocess.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=serve, args=(theirs, root, cpu), name="lane")
+        self._process = context.Process(target=serve, args=(theirs, root, cpu, seed), name="lane")
         try:
             self._process.start()
         except RuntimeError:

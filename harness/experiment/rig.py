@@ -62,6 +62,7 @@ class Rig:
         supervisor: The supervisor of this lane, prepared for the scenario.
         world: The world's process, when the scenario has services.
         prefix: What to go on from, if it is not the start.
+        fresh: Whether every incarnation gets an interpreter of its own.
     """
 
     def __init__(  # noqa: PLR0917 - what an experiment is made of
@@ -72,6 +73,8 @@ class Rig:
         supervisor: Supervisor,
         world: World | None,
         prefix: PrefixSnapshot | None = None,
+        *,
+        fresh: bool = False,
     ) -> None:
         self.scenario = scenario
         self.seed = seed
@@ -79,6 +82,7 @@ class Rig:
         self.workspace = Workspace(path)
         if prefix is not None:
             prefix.restore(self.workspace)
+        self._fresh = fresh
         self._supervisor = supervisor
         self._world = world
         self._offered: tuple[Command, ...] = self.workload.commands
@@ -171,7 +175,11 @@ class Rig:
         site = self.site(number, IDENTITY if identity == "same" else identity)
         self._before[number] = self._last_image
         self._incarnations[number] = Incarnation(
-            self._supervisor, self.scenario.name, site, self.workspace.control_dir
+            self._supervisor,
+            self.scenario.name,
+            site,
+            self.workspace.control_dir,
+            fresh=self._fresh,
         )
         return number
 

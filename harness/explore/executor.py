@@ -34,10 +34,17 @@ class Executor:
         root: Directory for workspaces.
         keep: Directory for what broken experiments left, or None to keep nothing.
         stop: Is heard while experiments run: what asks for a stop ends `prepare` and `run`.
+        seed: The seed of what will be run: the hash seed of workers comes from it.
     """
 
     def __init__(
-        self, lanes: int, root: Path, keep: Path | None = None, stop: StopSignals | None = None
+        self,
+        lanes: int,
+        root: Path,
+        keep: Path | None = None,
+        stop: StopSignals | None = None,
+        *,
+        seed: int = 0,
     ) -> None:
         self._keep = keep
         self._stop = stop
@@ -45,7 +52,9 @@ class Executor:
         # A lane ignores a Ctrl-C at the terminal, but only once it has begun.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            self._lanes = [LaneClient(root, cores[number % len(cores)]) for number in range(lanes)]
+            self._lanes = [
+                LaneClient(root, cores[number % len(cores)], seed) for number in range(lanes)
+            ]
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self._scenarios: dict[str, Scenario] = {}

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.explore.tiers import TIERS, smoke
+from harness.explore.tiers import TIERS
 from harness.model.errors import UnknownNameError
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL
 from harness.moments.catalogue import scan
+from harness.record.fork_sample import NO_SAMPLE
 from harness.record.outcome import ScenarioRun
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ class Exploration:
     Attributes:
         scenario: The scenario.
         catalogue: The points that its worker declares.
+        of_a_tier: Whether it is a tier that is run, and not one schedule.
+        tier: The tier that its plan is: the smallest for a scenario that is pinned broken.
+        sample: How experiments of it compare with those of an interpreter per incarnation.
 
     Raises:
         UnknownNameError: The tier is not known, or a label of `at` or of `Scenario.strike` is not.
@@ -64,8 +68,11 @@ class Exploration:
             self.catalogue[label]
         if at is not None:
             check_schedule(at, scenario)
-        self._whole = at is None
-        self._plan = _only(at) if at is not None else _tier(scenario, tier, seed)
+        self.of_a_tier = at is None
+        # Known-bad workers are there to be caught, which the smallest tier must do.
+        self.tier = "smoke" if scenario.pin.outcome == "broken" else tier
+        self.sample = NO_SAMPLE
+        self._plan = _only(at) if at is not None else _tier(scenario, self.tier, seed)
         self._planned: list[Schedule] = []
         self._results: dict[Schedule, ExperimentResult] = {}
         self._bounds: tuple[str, ...] = ()
@@ -109,16 +116,16 @@ class Exploration:
             self.scenario,
             self.catalogue,
             _judged_by_control(self.results),
-            whole=self._whole and self.finished,
+            whole=self.of_a_tier and self.finished,
             bounds=self._bounds,
             finished=self.finished,
+            sample=self.sample,
         )
 
 
 def _tier(scenario: Scenario, tier: str, seed: int) -> Rounds:
-    explore = smoke if scenario.pin.outcome == "broken" else TIERS[tier]
     strike = frozenset(scenario.strike)
-    return explore(lambda label: not strike or label in strike, seed)
+    return TIERS[tier](lambda label: not strike or label in strike, seed)
 
 
 def _only(schedule: Schedule) -> Rounds:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol, Self
 
 from harness.experiment.lane import Job
+from harness.explore.compare_forks import compare_forks
 from harness.explore.executor import Executor
 from harness.explore.exploration import Exploration
 from harness.explore.matrix import run_matrix
@@ -258,6 +259,17 @@ class Session:
             digests=self._digests,
         )
 
+    def compare(self) -> None:
+        """Run a sample of what has been explored with an interpreter per incarnation, and compare.
+
+        Raises:
+            HarnessError: The harness failed, or was asked to stop.
+        """
+        request = self.request
+        through = [each for each in self._explorations.values() if each.finished]
+        executor = self._prepared(exploration.scenario for exploration in through)
+        compare_forks(through, executor, self._handler.handle, tier=request.tier, seed=request.seed)
+
     def run(self, scenario: Scenario, schedule: Schedule) -> ExperimentResult:
         """Run one experiment of a scenario, of its plan or not, and add it to its results.
 
@@ -345,7 +357,9 @@ class Session:
         if self._executor is None:
             request = self.request
             keep = self.kept.resolve() if self._directory is not None else None
-            self._executor = Executor(request.jobs, request.root, keep, self._stop)
+            self._executor = Executor(
+                request.jobs, request.root, keep, self._stop, seed=request.seed
+            )
         self._executor.prepare(scenarios)
         return self._executor
 
@@ -364,7 +378,7 @@ class Session:
             started=self._started,
             seconds=seconds,
             scenarios_from=request.scenarios_from,
-            environment=environment(point for s in scenarios for point in s.points),
+            environment=environment((point for s in scenarios for point in s.points), request.seed),
             minimal={mark: minimal_row(found) for mark, found in self._minimal.items()},
             pins=request.pins,
             interruption=self._interruption,
@@ -374,7 +388,7 @@ class Session:
 def run_session(
     request: SessionRequest, handler: RunHandler = NOBODY, stop: StopSignals | None = None
 ) -> SessionResult:
-    """Run scenarios, shrink what broke, and write everything down.
+    """Run scenarios, compare a sample, shrink what broke, and write everything down.
 
     Args:
         request: What to do.
@@ -389,6 +403,7 @@ def run_session(
     with Session(request, handler, stop) as session:
         try:
             session.explore()
+            session.compare()
             session.shrink()
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - recorded, then raised
             session.interrupt(error)

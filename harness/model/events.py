@@ -1,7 +1,8 @@
 """Events of a run, in the order in which they come; the engine knows no consumer of them.
 
 A run that goes well gives `RunStarted`, a `ScenarioStarted` for each scenario, rounds of `Planned`
-and `ExperimentFinished`, with a `ScenarioFinished` where a scenario has no further round; if
+and `ExperimentFinished`, with a `ScenarioFinished` where a scenario has no further round; in a
+run of a tier `ComparingStarted` and `ExperimentCompared`; if
 something broke after several crashes, `ShrinkingStarted`, `ShorterTried` and `FailureShrunk`; and
 `RunFinished`. One that does not has `Interrupted` or `RunFailed` somewhere before `RunFinished`,
 which is the last event of every run.
@@ -81,6 +82,28 @@ class ScenarioFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparingStarted:
+    """A sample of the experiments is run with an interpreter per incarnation from now on.
+
+    Attributes:
+        experiments: How many.
+    """
+
+    experiments: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentCompared:
+    """An experiment of that sample is over; it is no part of the record's experiments.
+
+    Attributes:
+        result: What it came to.
+    """
+
+    result: ExperimentResult
+
+
+@dataclass(frozen=True, slots=True)
 class ShrinkingStarted:
     """Shorter schedules that break the same promises are looked for from now on.
 
@@ -156,6 +179,8 @@ Event: TypeAlias = (
     | Planned
     | ExperimentFinished
     | ScenarioFinished
+    | ComparingStarted
+    | ExperimentCompared
     | ShrinkingStarted
     | ShorterTried
     | FailureShrunk

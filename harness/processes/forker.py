@@ -14,7 +14,6 @@ from __future__ import annotations
 import gc
 import io
 import os
-import pickle
 import signal
 import sys
 import time
@@ -25,19 +24,20 @@ from typing import TYPE_CHECKING, cast
 from harness import points
 from harness.processes.channel import Channel
 from harness.processes.exit_handlers import imports_alone_register, keep_finalizers_from_exit
+from harness.processes.fresh_interpreter import become_interpreter
 from harness.processes.heap import fill_holes
 from harness.processes.life import live
 from harness.processes.linux import adopt_orphans, children, die_with_parent
+from harness.processes.loading import loaded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import NoReturn, TypeAlias
 
     from harness.model.site import PlainSite, Site
     from harness.points.armed import PlainStop
+    from harness.processes.fresh_interpreter import PlainInterpreter
+    from harness.processes.loading import Main, Worker
 
-    Main: TypeAlias = dict[str, object] | None
-    Worker: TypeAlias = Callable[[Site], None]
     Request: TypeAlias = tuple[bool, str, tuple[object, ...]]
 
 _EXIT_ERROR = 1
@@ -69,6 +69,8 @@ class Forker:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._pid = os.getpid()
+        # Of a program as it is started: the worker's modules and its warm-up may change ours.
+        self._environment = dict(os.environ)
         self._workers: dict[str, Worker] = {}
         self._pids: dict[int, int] = {}
 
@@ -111,7 +113,9 @@ class Forker:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, *_NOT_FOR_US))
         try:
             with redirect_stdout(said), redirect_stderr(said):
-                self._workers[scenario], warm, site = _loaded(prepared, main)
+                self._workers[scenario], warm, site = cast(
+                    "tuple[Worker, Worker, Site]", loaded(prepared, main)
+                )
                 with imports_alone_register():
                     warm(site)
         except _LeaveError:
@@ -137,8 +141,14 @@ class Forker:
         fill_holes()
         return ""
 
-    def fork(
-        self, number: int, scenario: str, site: PlainSite, stops: list[PlainStop], stem: str
+    def fork(  # noqa: PLR0917 - in plain values, as they come through the channel
+        self,
+        number: int,
+        scenario: str,
+        site: PlainSite,
+        stops: list[PlainStop],
+        stem: str,
+        interpreter: PlainInterpreter | None,
     ) -> None:
         """Fork an incarnation.
 
@@ -148,12 +158,15 @@ class Forker:
             site: What the worker is given.
             stops: Where it is to stop.
             stem: What the paths of its orders, trace and output begin with.
+            interpreter: What it takes for an interpreter of its own; None for a mere fork.
         """
         pid = os.fork()
         if pid == 0:
             try:
                 self._channel.close()
-                live(self._workers[scenario], site, stops, stem, self._pid)
+                if interpreter is not None:
+                    become_interpreter(interpreter, self._environment, site, stops, stem, self._pid)
+                live(lambda: self._workers[scenario], site, stops, stem, self._pid)
             finally:
                 os._exit(_EXIT_ERROR)
         self._pids[number] = pid
@@ -240,18 +253,6 @@ class Forker:
                 os.kill(pid, signal.SIGKILL)
                 _, ends[pid] = os.waitpid(pid, 0)
         return ends
-
-
-def _loaded(prepared: bytes, main: Main) -> tuple[Worker, Worker, Site]:
-    if main is None:
-        loaded = pickle.loads(prepared)  # noqa: S301 - our owner's
-    else:
-        from multiprocess import spawn  # noqa: PLC0415 - heavy, and seldom needed
-        from multiprocess.reduction import ForkingPickler  # noqa: PLC0415
-
-        spawn.prepare(main)
-        loaded = ForkingPickler.loads(prepared)
-    return cast("tuple[Worker, Worker, Site]", loaded)
 
 
 def _other_threads() -> list[str]:

@@ -46,6 +46,7 @@ class Incarnation:
         scenario: Name of the scenario whose worker it is.
         site: What the worker is given.
         control_dir: Directory for orders, trace and output of this incarnation.
+        fresh: Whether it gets an interpreter of its own.
 
     Attributes:
         number: Its number in the experiment, from 1.
@@ -56,7 +57,13 @@ class Incarnation:
     """
 
     def __init__(
-        self, supervisor: Supervisor, scenario: str, site: Site, control_dir: Path
+        self,
+        supervisor: Supervisor,
+        scenario: str,
+        site: Site,
+        control_dir: Path,
+        *,
+        fresh: bool = False,
     ) -> None:
         self.number = site.incarnation
         self._supervisor = supervisor
@@ -67,6 +74,7 @@ class Incarnation:
         self.has_run = False
         self._child = 0
         self._to_fork = (scenario, site)
+        self._fresh = fresh
 
     def resume(self, stops: Sequence[StopOrder]) -> None:
         """Let it run; it is told where to stop next before it goes on.
@@ -85,7 +93,7 @@ class Incarnation:
             return
         self.has_run = True
         scenario, site = self._to_fork
-        self._supervisor.fork(scenario, site, self._stem, stops)
+        self._supervisor.fork(scenario, site, self._stem, stops, fresh=self._fresh)
 
     def wait(self, what: str, deadline_s: float) -> Hit | None:
         """Wait until it stops at an ordered point or dies.

@@ -1,4 +1,7 @@
-"""One life of a worker, in the forked child: from the fork to the end of the process.
+"""One life of a worker, inside its own process: from the fork to the end of the process.
+
+A forked process lives it, and so does an interpreter of its own
+(`harness.processes.fresh_interpreter`); it is the same life.
 
 It ends as Python ends a program, but for the clearing of modules: the kernel does that faster. And
 it ends here, whatever is raised: a child that returned into the code of its supervisor would act as
@@ -29,8 +32,9 @@ if TYPE_CHECKING:
 
     from harness.model.site import PlainSite
     from harness.points.armed import PlainStop
+    from harness.processes.loading import Worker
 
-_EXIT_ERROR = 1
+EXIT_ERROR = 1
 _EXIT_NOT_FLUSHED = 120
 _INTERRUPTED = -1
 """In place of an exit code: a program that Ctrl-C ends dies of SIGINT, and its shell sees that."""
@@ -40,7 +44,7 @@ _exit = os._exit
 
 
 def live(
-    worker: Callable[[Site], None],
+    load: Callable[[], Worker],
     site: PlainSite,
     stops: list[PlainStop],
     stem: str,
@@ -49,13 +53,13 @@ def live(
     """Run a worker as an incarnation, and end the process.
 
     Args:
-        worker: The worker.
+        load: Gives the worker.
         site: What it is given.
         stops: Where it is to stop.
         stem: What the paths of its orders, trace and output begin with.
         parent: Pid of the supervisor's process, which this one is not to outlive.
     """
-    code = _EXIT_ERROR
+    code = EXIT_ERROR
     begun = False
     while True:
         try:
@@ -63,7 +67,7 @@ def live(
                 begun = True
                 begin_life(parent)
                 os.setpgid(0, 0)  # a signal to the worker's process group is its own affair
-                code = _ended(_code_of(lambda: _run(worker, site, stops, stem)))
+                code = _ended(_code_of(lambda: _run(load, site, stops, stem)))
             if code == _INTERRUPTED:
                 code = 128 + signal.SIGINT
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -73,14 +77,9 @@ def live(
             continue
 
 
-def _run(
-    worker: Callable[[Site], None], site: PlainSite, stops: list[PlainStop], stem: str
-) -> None:
-    output = os.open(f"{stem}.output.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    # Beside the worker's directory: see `harness.images.workspace.Workspace`.
-    os.chdir(f"{site[0].rpartition('/')[0]}/cwd")
+def _run(load: Callable[[], Worker], site: PlainSite, stops: list[PlainStop], stem: str) -> None:
+    enter(site, stem)
+    worker = load()
     _seed(site)
     orders = [StopOrder(*stop) for stop in stops]
     points.arm(Armed(f"{stem}.trace.ndjson", orders, f"{stem}.orders.json").hit)
@@ -88,14 +87,40 @@ def _run(
     worker(Site.from_plain(site))
 
 
+def enter(site: PlainSite, stem: str) -> None:
+    """Send the output where it belongs, and go to the working directory.
+
+    Args:
+        site: What the worker is given.
+        stem: What the path of the output begins with.
+
+    Raises:
+        OSError: One of the two is not there any more.
+    """
+    output = os.open(f"{stem}.output.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    # Beside the worker's directory: see `harness.images.workspace.Workspace`.
+    os.chdir(f"{site[0].rpartition('/')[0]}/cwd")
+
+
 def _seed(site: PlainSite) -> None:
     """Seed generators anew: one that was seeded at import would draw the same in every life."""
-    *_, identity, incarnation, seed, _ = site
-    text = f"{seed}/{identity}/{incarnation}"
+    text = seed_text(site)
     if (random := sys.modules.get("random")) is not None:
         random.seed(text)
     if (numpy_random := sys.modules.get("numpy.random")) is not None:
         numpy_random.seed(crc32(text.encode()))
+
+
+def seed_text(site: PlainSite) -> str:
+    """Return what generators of a life are seeded with.
+
+    Args:
+        site: What the worker is given.
+    """
+    *_, identity, incarnation, seed, _ = site
+    return f"{seed}/{identity}/{incarnation}"
 
 
 def _code_of(main: Callable[[], None]) -> int:
@@ -106,7 +131,7 @@ def _code_of(main: Callable[[], None]) -> int:
         return _code_of_exit(end.code)
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is shown in the output
         _show(error)
-        return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else _EXIT_ERROR
+        return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else EXIT_ERROR
     return 0
 
 
@@ -118,7 +143,7 @@ def _code_of_exit(code: object) -> int:
         return code & 0xFF if -(1 << 63) <= code < 1 << 63 else 0xFF
     with suppress(BaseException):
         print(code, file=sys.stderr)  # noqa: T201 - as Python does
-    return _EXIT_ERROR
+    return EXIT_ERROR
 
 
 def _show(error: BaseException) -> None:

@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 from multiprocess import spawn
 
 from harness.model.errors import DeadlineError, HarnessError
+from harness.model.hash_seed import hash_seed_of_interpreter
 from harness.processes.channel import Channel
 from harness.processes.forker import Forker
+from harness.processes.fresh_interpreter import interpreter_command
 from harness.processes.linux import children
 from harness.processes.pickling import plainly, portable
 
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
     from harness.model.site import Site
     from harness.points.armed import StopOrder
     from harness.processes.channel import Plain
-    from harness.processes.forker import Main
+    from harness.processes.fresh_interpreter import PlainInterpreter
+    from harness.processes.loading import Main
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,17 +58,18 @@ class Supervisor:
     """
 
     def __init__(self, surroundings: Mapping[str, str | None]) -> None:
+        self._options = _interpreter_options()
+        self._path = [str(Path(entry).absolute()) for entry in sys.path]
+        self._workers: dict[str, tuple[bytes, Main]] = {}
         ours, theirs = socket.socketpair()
         with theirs:
-            path = [str(Path(entry).absolute()) for entry in sys.path]
             # Not the way of `multiprocess`: what it loads would be copied by every fork.
-            program = (
-                f"import sys; sys.path[:] = {path!r}; "
+            statement = (
                 "from harness.processes.forker import serve; "
                 f"serve({theirs.fileno()}, {os.getpid()})"
             )
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter, our own program
-                [sys.executable, *_interpreter_options(), "-c", program],
+                interpreter_command(self._options, self._path, statement),
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 env={
@@ -97,14 +101,37 @@ class Supervisor:
             HarnessError: The warm-up failed, or left a thread behind.
         """
         prepared, main = _pickled((worker, warm_up, site))
+        # Alone: an interpreter of its own is to import what the worker needs and no more.
+        self._workers[scenario] = _pickled(worker)
         wrong = self.call(Forker.prepare, _WARM_UP_S, scenario, prepared, main)
         if wrong:
             raise HarnessError(wrong)
 
-    def fork(self, scenario: str, site: Site, stem: str, stops: Sequence[StopOrder]) -> None:
-        """Have an incarnation forked; does not wait until that has happened."""
+    def fork(
+        self,
+        scenario: str,
+        site: Site,
+        stem: str,
+        stops: Sequence[StopOrder],
+        *,
+        fresh: bool = False,
+    ) -> None:
+        """Have an incarnation forked; does not wait until that has happened.
+
+        Args:
+            scenario: Whose worker it is; it has been prepared.
+            site: What the worker is given.
+            stem: What the paths of its orders, trace and output begin with.
+            stops: Where it is to stop.
+            fresh: Whether it gets an interpreter of its own.
+        """
         orders = [stop.plain for stop in stops]
-        self._tell(Forker.fork, site.incarnation, scenario, site.plain, orders, stem)
+        own = self._interpreter(scenario, site) if fresh else None
+        self._tell(Forker.fork, site.incarnation, scenario, site.plain, orders, stem, own)
+
+    def _interpreter(self, scenario: str, site: Site) -> PlainInterpreter:
+        hash_seed = hash_seed_of_interpreter(site.seed, site.incarnation, os.environ)
+        return self._options, self._path, hash_seed, *self._workers[scenario]
 
     def go_on(self, number: int, child: int) -> None:
         """Have a stopped incarnation go on; does not wait until that has happened."""
@@ -205,8 +232,8 @@ class Supervisor:
         return SupervisorGoneError(f"supervisor {self._process.pid} ended unexpectedly")
 
 
-def _pickled(prepared: tuple[object, ...]) -> tuple[bytes, Main]:
-    """Pickle something, and say what it takes to unpickle it: see `harness.processes.forker`."""
+def _pickled(prepared: object) -> tuple[bytes, Main]:
+    """Pickle something, and say what it takes to unpickle it: see `loading.loaded`."""
     plain = plainly(prepared)
     if plain is not None:
         return plain, None

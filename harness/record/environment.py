@@ -7,6 +7,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from typing import TYPE_CHECKING
 
+from harness.model.hash_seed import VARIABLE, hash_seed_of_forks
 from harness.record.masking import MASK, looks_secret
 
 if TYPE_CHECKING:
@@ -31,13 +32,15 @@ NOWHERE: EnvironmentRow = {"python": "", "platform": "", "packages": {}, "variab
 """For records that must be the same everywhere."""
 
 
-def environment(modules: Iterable[str]) -> EnvironmentRow:
+def environment(modules: Iterable[str], seed: int) -> EnvironmentRow:
     """Describe where we run.
 
     Args:
         modules: Import names of the worker's packages; their distributions are listed with ours.
+        seed: The seed of the run, from which the hash seed of its workers comes.
     """
     provided = packages_distributions()
+    variables = {**os.environ, VARIABLE: hash_seed_of_forks(seed, os.environ)}
     wanted = {"crash-harness", *_required("crash-harness")}
     for name in modules:
         wanted.update(provided.get(name.split(".")[0], ()))
@@ -47,7 +50,7 @@ def environment(modules: Iterable[str]) -> EnvironmentRow:
         "packages": {name: found for name in sorted(wanted)[:_MOST] if (found := _version(name))},
         "variables": {
             name: MASK if looks_secret(name) else value
-            for name, value in sorted(os.environ.items())
+            for name, value in sorted(variables.items())
             if name in _VARIABLES or name.startswith(_PREFIXES)
         },
     }

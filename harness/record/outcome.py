@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, Moment
+from harness.record.fork_sample import NO_SAMPLE, ForkSample
 from harness.record.pins import NO_PINS, Pins
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class ScenarioRun:
         whole: Whether a whole tier was run to its end, so that points not reached count.
         bounds: What the tier left out, in words.
         finished: Whether everything that was planned has been run.
+        sample: How experiments compare with those of an interpreter per incarnation.
     """
 
     scenario: Scenario
@@ -74,6 +76,7 @@ class ScenarioRun:
     whole: bool
     bounds: tuple[str, ...] = ()
     finished: bool = True
+    sample: ForkSample = NO_SAMPLE
 
 
 @dataclass(frozen=True)
@@ -195,6 +198,7 @@ class ScenarioOutcome(ScenarioRun):
         for result in self.results:
             if result.schedule != CONTROL and result.verdict not in (Verdict.HELD, Verdict.BROKEN):
                 yield f"{result.experiment_id}: {result.verdict}: {result.note}"
+        yield from self.sample.inconclusive()
         for label in self.unreached:
             yield f"{self.catalogue[label].source}: {label} is declared and was never reached"
 
@@ -268,6 +272,7 @@ def judge_together(
             bounds=run.bounds,
             pins=pins,
             finished=run.finished,
+            sample=run.sample,
         )
         for run in given
     )

@@ -10,7 +10,7 @@ from harness.record.read_json import read_versioned
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA: Final = "crash-harness/results/4"
+SCHEMA: Final = "crash-harness/results/5"
 
 
 class ViolationRow(TypedDict):
@@ -50,6 +50,26 @@ class OracleRow(TypedDict):
     promise: str
 
 
+class ComparisonRow(TypedDict):
+    """The verdicts of an experiment in forks and with an interpreter per incarnation.
+
+    `oracles` are those that broke with an interpreter per incarnation.
+    """
+
+    schedule: str
+    forked: str
+    fresh: str
+    oracles: list[str]
+    agrees: bool
+
+
+class ForkSampleRow(TypedDict):
+    """What was run with an interpreter per incarnation too, or why nothing was."""
+
+    experiments: list[ComparisonRow]
+    why_not: str
+
+
 class ScenarioRow(TypedDict):
     """A scenario against its pin; it is not finished when the run was interrupted before."""
 
@@ -60,6 +80,7 @@ class ScenarioRow(TypedDict):
     mismatch: str
     inconclusive: list[str]
     bounds: list[str]
+    fork_sample: ForkSampleRow
     oracles: list[OracleRow]
 
 
@@ -111,7 +132,7 @@ class TimingRow(TypedDict):
 class RunRecord(TypedDict):
     """What a run came to; `interrupted` says by what, or is empty."""
 
-    schema: Literal["crash-harness/results/4"]
+    schema: Literal["crash-harness/results/5"]
     tier: str
     seed: int
     interrupted: str

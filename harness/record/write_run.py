@@ -248,6 +248,7 @@ def _scenario(outcome: ScenarioOutcome, masking: Masking) -> ScenarioRow:
         "mismatch": masking.text(outcome.mismatch),
         "inconclusive": [masking.text(text[:_TEXT_CHARS]) for text in outcome.inconclusive()],
         "bounds": [masking.text(text) for text in outcome.bounds],
+        "fork_sample": outcome.sample.row,
         "oracles": [
             {"name": oracle.name, "promise": oracle.promise} for oracle in outcome.scenario.judges
         ],

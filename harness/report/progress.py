@@ -15,7 +15,9 @@ from rich.progress import (
 )
 
 from harness.model.events import (
+    ComparingStarted,
     Event,
+    ExperimentCompared,
     ExperimentFinished,
     Interrupted,
     Planned,
@@ -81,12 +83,16 @@ class ProgressBar(Output):
             case Planned():
                 self._planned += event.experiments
                 self._update()
-            case ExperimentFinished() | ShorterTried():
+            case ExperimentFinished() | ExperimentCompared() | ShorterTried():
                 self._verdicts[event.result.verdict.value] += 1
                 self._update()
                 done = self._verdicts.total()
                 if done % _LINE_EVERY == 0:
                     self._print_line(f"{done} of {self._planned} so far: {self._counted()}")
+            case ComparingStarted():
+                self._begin("an interpreter per incarnation", "starting")
+                self._planned = event.experiments
+                self._verdicts.clear()
             case ShrinkingStarted():
                 count = f"{event.failures} failure{'s' * (event.failures != 1)}"
                 self._begin(f"shrinking {count}", "at most")

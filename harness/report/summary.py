@@ -64,6 +64,7 @@ def print_summary(console: Console, record: RunRecord, directory: Path) -> None:
         f"({timing['experiments_per_s']:.1f} per second), "
         f"{totals['held']} held, {totals['broken']} broken"
     )
+    _print_compared(console, record)
     if record["interrupted"]:
         why = escape(plain(record["interrupted"], 1_000))
         unfinished = sum(not scenario["finished"] for scenario in record["scenarios"])
@@ -161,6 +162,21 @@ def _print_pins(console: Console, record: RunRecord) -> None:
             console, f"  fixed, unpin it: {which if pin['scenario'] else plain(pin['fingerprint'])}"
         )
     _print_more(console, len(fixed))
+
+
+def _print_compared(console: Console, record: RunRecord) -> None:
+    """Print how the sample compares that was run with an interpreter per incarnation."""
+    samples = [scenario["fork_sample"]["experiments"] for scenario in record["scenarios"]]
+    rows = [row for sample in samples for row in sample]
+    differ = sum(not row["agrees"] for row in rows)
+    looked_at = sum(map(bool, samples))
+    if rows:
+        _print(
+            console,
+            f"with an interpreter per incarnation: {len(rows)} experiment{'s' * (len(rows) != 1)} "
+            f"of {looked_at} scenario{'s' * (looked_at != 1)} compared, "
+            f"{differ or 'none'} came out differently",
+        )
 
 
 def _print_bounds(console: Console, record: RunRecord) -> None:

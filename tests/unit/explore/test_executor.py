@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class ToldLane:
     """A lane that answers at once, and knows what it was asked."""
 
-    def __init__(self, _root: Path, _core: int) -> None:
+    def __init__(self, _root: Path, _core: int, _seed: int) -> None:
         self.connection, self._theirs = Pipe()
         self.warm: list[str] = []
         self.ran: list[str] = []
@@ -57,8 +57,8 @@ def lanes(monkeypatch: pytest.MonkeyPatch) -> list[ToldLane]:
     """Give the lanes that executors begin."""
     begun: list[ToldLane] = []
 
-    def begin(root: Path, core: int) -> ToldLane:
-        begun.append(ToldLane(root, core))
+    def begin(root: Path, core: int, seed: int) -> ToldLane:
+        begun.append(ToldLane(root, core, seed))
         return begun[-1]
 
     monkeypatch.setattr(executor, "LaneClient", begin)
@@ -122,7 +122,7 @@ def test_an_interrupt_waits_until_the_lanes_have_begun(
     begun = []
 
     class BegunLane:
-        def __init__(self, root: Path, core: int) -> None:
+        def __init__(self, root: Path, core: int, seed: int) -> None:
             begun.append(signal.pthread_sigmask(signal.SIG_BLOCK, []))
 
     monkeypatch.setattr(executor, "LaneClient", BegunLane)

@@ -56,7 +56,7 @@ class Executor:
     fails_at: tuple[Schedule, BaseException] | None = None
     open = 0
 
-    def __init__(self, *_arguments: object) -> None:
+    def __init__(self, *_arguments: object, **_named: object) -> None:
         Executor.open += 1
 
     def __exit__(self, *_error: object) -> None:
@@ -110,6 +110,8 @@ def test_a_run_is_told_recorded_and_ended_in_this_order(tmp_path: Path) -> None:
         "Planned",
         *["ExperimentFinished"] * 2,
         "ScenarioFinished",
+        "ComparingStarted",
+        *["ExperimentCompared"] * 3,
         "RunFinished",
     ]
     assert watcher.closed == [done.record]
@@ -220,6 +222,7 @@ def test_step_by_step_gives_the_same_record(tmp_path: Path) -> None:
     with Session(request(tmp_path)) as running:
         while wanted := running.exploration(tried).wanted:
             assert running.run(tried, wanted[0]).schedule == wanted[0]
+        running.compare()
         running.shrink()
         stepped = running.finish().record
     whole = run_session(request(tmp_path)).record
