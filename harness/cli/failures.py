@@ -14,7 +14,9 @@ from harness.cli.options import report_option, root_option, scenarios_option, se
 from harness.explore.executor import Executor
 from harness.explore.exploration import check_schedule
 from harness.explore.scenario_files import DEFAULT, load, select
-from harness.gallery import check_gallery, families, make_gallery, new_families
+from harness.gallery.comparison import compare_gallery
+from harness.gallery.data import GalleryFolder, read_gallery, with_new_families
+from harness.gallery.making import make_gallery, write_gallery, write_pages
 from harness.images.workspace import default_root
 from harness.model.errors import UsageError
 from harness.model.result import Verdict
@@ -124,45 +126,70 @@ def recheck(path: Path, source: str | None) -> None:
 
 @click.command()
 @click.argument("names", metavar="[SCENARIO]...", nargs=-1)
-@click.option("--check", is_flag=True, help="Change nothing; exit 1 when a page is another.")
 @click.option(
-    "--out",
+    "--check",
+    is_flag=True,
+    help="Compare with the digests and change none of them; exit 1 when a report differs.",
+)
+@click.option(
+    "--gallery",
+    "path",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("reports/gallery"),
     show_default=True,
-    help="Directory of the gallery.",
+    help="Directory of the gallery: its data, its overview and its sample.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory for the reports.  [default: pages in the gallery; with --check none]",
 )
 @root_option
 @scenarios_option
-def gallery(names: tuple[str, ...], check: bool, out: Path, root: Path | None, source: str) -> None:
+def gallery(
+    *,
+    names: tuple[str, ...],
+    check: bool,
+    path: Path,
+    out: Path | None,
+    root: Path | None,
+    source: str,
+) -> None:
     """Make the gallery: reports of known-bad workers, the same on every machine.
 
     With the name of a scenario: add it. Without: the families that the gallery has, or every
     scenario that is pinned broken when there is no gallery.
     """
-    shown = families(out)
+    folder = GalleryFolder(path)
+    kept = wanted = read_gallery(folder)
     scenarios = load(source)
-    known = [name for family in shown.values() for name in (family["shows"], *family["others"])]
-    if names or not shown:
-        wanted = [s.name for s in select(scenarios, names) if s.pin.outcome == "broken"]
-        shown.update(new_families(wanted, known))
-    if not shown:
+    if names or not kept["families"]:
+        broken = [s.name for s in select(scenarios, names) if s.pin.outcome == "broken"]
+        wanted = with_new_families(kept, broken)
+    families = wanted["families"]
+    if not families:
         raise UsageError("no scenario here is pinned broken, so there is nothing to show")
-    select(scenarios, [family["shows"] for family in shown.values()])
-    pages = make_gallery(shown, scenarios, source, root or default_root(), out)
+    select(scenarios, [family["shows"] for family in families.values()])
+    made = make_gallery(wanted, scenarios, source, root or default_root())
+    differences = compare_gallery(made, kept, folder) if check else []
     if not check:
-        for path, text in pages.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        click.echo(f"{len(shown)} reports: {out}")
+        write_gallery(made, folder)
+        out = out or folder.pages
+    if out:
+        write_pages(made, out)
+        click.echo(f"{len(families)} reports: {out}")
+    if not check:
+        click.echo(f"data, overview and sample: {path}")
         return
-    other = check_gallery(pages, out)
-    for line in other:
+    for line in differences:
         click.echo(plain(line))
-    if other:
-        click.echo("look at the changes after: crash-harness gallery")
+    if differences:
+        click.echo(
+            "if this is meant, make the gallery anew, look at it and commit it: "
+            "crash-harness gallery"
+        )
         raise SystemExit(ExitCode.BROKEN)
-    click.echo(f"{len(shown)} reports are as committed: {out}")
+    click.echo(f"{len(families)} reports are as their digests say: {folder.index}")
 
 
 @click.command()

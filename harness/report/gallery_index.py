@@ -23,12 +23,14 @@ class Entry:
         fault: What is wrong with the worker.
         others: Scenarios of the family that are not shown.
         record: The record of the failure that is shown.
+        is_sample: Whether its report is kept with the overview.
     """
 
     name: str
     fault: str
     others: tuple[str, ...]
     record: FailureRecord
+    is_sample: bool
 
 
 def gallery_index(entries: Iterable[Entry]) -> str:
@@ -40,8 +42,9 @@ def _lines(entries: Iterable[Entry]) -> Iterator[str]:
     yield "# Gallery"
     yield ""
     yield (
-        "One report of each family of known-bad workers. `crash-harness gallery` makes them; one "
-        "is here as a sample, and of all the digests. `crash-harness gallery --check` compares."
+        "One report of each family of known-bad workers. One of them is here as a sample, and of "
+        "all the digests. `crash-harness gallery` makes every report, in `pages/`; "
+        "`crash-harness gallery --check` makes them anew and compares digests."
     )
     yield ""
     yield "| family | what is wrong with it | killed at | what the report found | report |"
@@ -54,8 +57,13 @@ def _lines(entries: Iterable[Entry]) -> Iterator[str]:
         if entry.others:
             names.append(f"also {', '.join(map(code, entry.others))}")
         (first, *_) = broken_promises(record)
+        report = (
+            "the sample: [page](sample/report.html), [issue](sample/ISSUE.md), "
+            "[record](sample/failure.json)"
+            if entry.is_sample
+            else code(f"pages/{entry.name}")
+        )
         yield (
             f"| {', '.join(names)} | {code(entry.fault)} | {code(record['schedule'])} | "
-            f"{code(first.found[0])} | [page]({entry.name}/report.html), "
-            f"[issue]({entry.name}/ISSUE.md) |"
+            f"{code(first.found[0])} | {report} |"
         )

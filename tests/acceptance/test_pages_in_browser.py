@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,8 +20,11 @@ from benchmarks.sample_records import failure_record, run_before, run_record
 from harness.report.html_failure import failure_page
 from harness.report.html_run import run_page
 
+if TYPE_CHECKING:
+    from made_gallery import Made
+
 HERE = Path(__file__).parent
-GALLERY = HERE.parents[1] / "reports" / "gallery"
+SAMPLE = HERE.parents[1] / "reports" / "gallery" / "sample"
 MODULES = os.environ.get("CRASH_HARNESS_NODE_MODULES", "")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
 NODE = shutil.which("node") or ""
@@ -35,7 +39,7 @@ def pages(tmp_path: Path) -> list[Path]:
         "failure.html": failure_page(failure_record()),
         "large-run.html": run_page(large_run(10_000), None),
         "large-failure.html": failure_page(large_failure(100_000)),
-        "gallery.html": (GALLERY / "plan-hosts" / "report.html").read_text(encoding="utf-8"),
+        "gallery.html": (SAMPLE / "report.html").read_text(encoding="utf-8"),
     }
     for name, text in texts.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -65,14 +69,15 @@ def test_pages_in_chromium(pages: list[Path]) -> None:
     assert json.loads(done.stdout) == []
 
 
-def test_first_screen_and_print_of_the_gallery() -> None:
+def test_first_screen_and_print_of_the_gallery(request: pytest.FixtureRequest) -> None:
     """The three answers are on the first screen, on a phone and a desktop; print is whole.
 
     Each answer lies inside the first viewport, at 390x844 and at 1280x800. On A4 what is folded is
     shown, nothing is cut, and the ground is white in the dark scheme, too.
     """
     _need(("node", NODE), ("chromium", CHROMIUM), ("CRASH_HARNESS_NODE_MODULES", MODULES))
-    pages = sorted(GALLERY.glob("*/report.html"))  # all of them after `crash-harness gallery`
+    made: Made = request.getfixturevalue("made_gallery")  # not made for a test that is skipped
+    pages = sorted(made.pages.glob("*/report.html"))
     assert pages
     done = subprocess.run(
         [NODE, HERE / "print_and_first_screen.mjs", MODULES, CHROMIUM, *pages],

@@ -47,8 +47,12 @@ def of_run(run: RunRecord, before: RunRecord | None) -> dict[str, str]:
     }
 
 
-def _entry(failure: FailureRecord) -> Entry:
-    return Entry("charges", failure["promises"][0]["promise"], (failure["scenario"],), failure)
+def _entries(failure: FailureRecord) -> list[Entry]:
+    promise = failure["promises"][0]["promise"]
+    return [
+        Entry("charges", promise, (failure["scenario"],), failure, is_sample=True),
+        Entry("orders", promise, (), failure, is_sample=False),
+    ]
 
 
 def of_failure(failure: FailureRecord) -> dict[str, str]:
@@ -56,7 +60,7 @@ def of_failure(failure: FailureRecord) -> dict[str, str]:
     return {
         "failure.html": failure_page(failure),
         "ISSUE.md": issue(failure),
-        "gallery.md": gallery_index([_entry(failure)]),
+        "gallery.md": gallery_index(_entries(failure)),
         "repro.py.txt": program(failure),
         "test_repro.py.txt": test_to_paste(failure),
     }

@@ -150,7 +150,7 @@ def test_no_markdown_from_a_record(text: str) -> None:
         infected(failure_record(), text)
     )
     parser = MarkdownIt("commonmark").enable("table")
-    ours = {"charges/report.html", "charges/ISSUE.md"}
+    ours = {"sample/report.html", "sample/ISSUE.md", "sample/failure.json"}
     for name in ("summary.md", "ISSUE.md", "gallery.md"):
         for token in parser.parse(outputs[name]):
             assert token.type not in ("html_block", "code_block"), token.content
