@@ -301,13 +301,16 @@ class Session:
         self._minimal = shrinker.found  # what was found before an interruption counts
         shrinker.shrink_all(results)
 
-    def interrupt(self, reason: BaseException) -> None:
+    def interrupt(self, reason: BaseException | Interruption) -> None:
         """Take note that the run ends before it is through; call `finish` next.
 
         Args:
-            reason: What was raised: `StopRequestedError`, KeyboardInterrupt, or an error.
+            reason: What was raised: `StopRequestedError`, KeyboardInterrupt, or an error. Or the
+                interruption itself.
         """
-        if isinstance(reason, StopRequestedError):
+        if isinstance(reason, Interruption):
+            self._interruption = reason
+        elif isinstance(reason, StopRequestedError):
             self._interruption = Interruption.by_signal(reason.number)
         elif isinstance(reason, KeyboardInterrupt):
             self._interruption = Interruption.by_signal(signal.SIGINT)

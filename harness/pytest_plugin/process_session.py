@@ -13,12 +13,17 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
+from harness.explore.scenario_files import groups
 from harness.explore.session import NOBODY, Session, SessionRequest
+from harness.explore.tiers import TIERS
 from harness.images.run_folder import RunFolder
 from harness.images.workspace import default_root
-from harness.model.errors import HarnessError, UsageError
+from harness.model.errors import HarnessError, UnknownNameError, UsageError
 from harness.model.schedule import CONTROL
-from harness.pytest_plugin.settings import NO_RECORD, OUT_INI
+from harness.moments.catalogue import scan
+from harness.pytest_plugin.settings import FOLDER_INI, NO_RECORD, NOTES, OUT_INI, OUTPUT_KEY
+from harness.record.interruption import Interruption
+from harness.record.outcome import ExitCode
 from harness.record.pins import pins_in
 from harness.report.output import Surroundings
 from harness.report.outputs import Outputs
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
     from harness.record.outcome import ScenarioOutcome
     from harness.scenario import Scenario
 
+_NO_SCENARIOS = ("__init__.py", "conftest.py")
 _OUTPUTS = ("repro", "html")
 
 
@@ -45,19 +51,28 @@ class ProcessSession:
         seed: Source of everything random.
         pins: Failures that are known.
         incarnations: How many process lives the items have started so far.
-        notes: What is to be told at the end, a line each.
+
+    Raises:
+        UsageError: The tier is not known, or the pins file cannot be read.
     """
 
     def __init__(self, config: pytest.Config) -> None:
         self.tier = str(config.getoption("--crash-tier"))
+        if self.tier not in TIERS:
+            raise UnknownNameError("tier", self.tier, TIERS)
         self.seed = int(config.getoption("--crash-seed"))
         self.pins = pins_in(config.rootpath)
         self.incarnations = 0
-        self.notes: list[str] = []
+        self._config = config
+        self._notes = config.stash[NOTES]
+        self._folder = config.rootpath / str(config.getini(FOLDER_INI))
+        self._files: set[Path] = set()
+        self._known: dict[str, tuple[Scenario, Path]] = {}
         out = str(config.getoption("--crash-out") or config.getini(OUT_INI))
         self._out = None if out == NO_RECORD else config.rootpath / out
         self._session: Session | None = None
         self._directory: Path | None = None
+        self._interrupted = False
 
     @classmethod
     def of(cls, config: pytest.Config) -> ProcessSession:
@@ -66,6 +81,27 @@ class ProcessSession:
             session = config.stash[_KEY] = cls(config)
             config.pluginmanager.register(session, "crash-harness-session")
         return config.stash[_KEY]
+
+    def collect(self, file: Path) -> None:
+        """Take note of a file that is collected, whether a scenario is in it or not."""
+        self._files.add(file)
+
+    def join(self, scenario: Scenario, file: Path) -> None:
+        """Take note of a scenario that is collected.
+
+        Args:
+            scenario: The scenario.
+            file: Where it is assigned.
+
+        Raises:
+            UsageError: Another has its name, or a pin of it names a point that is not declared.
+        """
+        known, other = self._known.setdefault(scenario.name, (scenario, file))
+        if known is not scenario:
+            raise UsageError(
+                f"two scenarios are named {scenario.name!r}, in {other} and in {file}: rename one"
+            )
+        self.pins.check({scenario.name: scan(scenario.points)})
 
     def control(self, scenario: Scenario) -> ExperimentResult:
         """Return the result of a scenario's control leg."""
@@ -116,35 +152,51 @@ class ProcessSession:
 
     def pytest_report_collectionfinish(self) -> str:
         """Say how many process lives collecting has started."""
-        return f"crash-harness: {self.incarnations} incarnations started to collect"
+        return f"crash-harness: {self.incarnations} incarnations started for collection"
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Take note that pytest ends before it is through; the record says so."""
-        if self._session is not None:
-            self._session.interrupt(excinfo.value)
+        self._interrupted = True
+        if self._session is None:
+            return
+        reason = excinfo.value
+        if isinstance(reason, pytest.exit.Exception):
+            by_exit = Interruption(f"ended by pytest.exit: {reason}", ExitCode.INTERRUPTED)
+            self._session.interrupt(by_exit)
+        else:
+            self._session.interrupt(reason)
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Write the record, and say where it is."""
+    def pytest_sessionfinish(self) -> None:
+        """Write the record, and have told where it is, by the process that has a terminal."""
         self.close()
-        for note in self.notes:
-            terminalreporter.write_line(f"crash-harness: {note}")
+        # Set by pytest-xdist in each of its processes, and sent to the one that started them.
+        output: dict[str, object] | None = getattr(self._config, "workeroutput", None)
+        if output is not None:
+            output[OUTPUT_KEY] = list(self._notes)
 
     def pytest_unconfigure(self) -> None:
-        """Write the record if nobody has; processes of pytest-xdist have no summary."""
+        """Write the record if pytest has failed before it could end its session."""
         self.close()
 
     def close(self) -> None:
-        """End the lane, and write down what was run."""
+        """Shrink what broke as the command does, end the lane, and write down what was run."""
         session, self._session = self._session, None
         if session is None:
             return
+        if self._directory is not None and not self._interrupted:
+            try:
+                session.shrink()
+            except (HarnessError, OSError, KeyboardInterrupt) as error:
+                session.interrupt(error)
+                self._notes.append("what broke was not shrunk to its end")
         try:
             result = session.finish()
-        except (HarnessError, OSError) as error:
-            self.notes.append(f"the record was not written: {error}")
+        except Exception as error:  # noqa: BLE001 - an output may raise anything, and pytest goes on
+            said = str(error) or type(error).__name__
+            self._notes.append(f"the record, or a page of it, was not written: {said}")
         else:
             if result.record is not None:
-                self.notes.append(f"record: {result.directory}")
+                self._notes.append(f"record: {result.directory}")
 
     def _run(self, scenario: Scenario, schedule: Schedule) -> None:
         result = self._started().run(scenario, schedule)
@@ -157,7 +209,14 @@ class ProcessSession:
 
     def _begun(self, out: Path | None) -> Session:
         request = SessionRequest(
-            (), default_root(), out=out, tier=self.tier, seed=self.seed, pins=self.pins
+            (),
+            default_root(),
+            out=out,
+            tier=self.tier,
+            seed=self.seed,
+            groups=self._groups(),
+            pins=self.pins,
+            scenarios_from=os.path.relpath(self._folder),
         )
         quiet = Surroundings(Console(file=io.StringIO()), lambda _line: None, os.environ)
         handler = NOBODY if out is None else Outputs(_OUTPUTS, quiet)
@@ -166,10 +225,20 @@ class ProcessSession:
         except UsageError as error:
             if out is None:
                 raise
-            self.notes.append(f"no record is written: {error}")
+            self._notes.append(f"no record is written: {error}")
             return self._begun(None)
         self._directory = session.directory
         return session
+
+    def _groups(self) -> dict[str, frozenset[str]]:
+        """Return the groups of scenarios; none unless all of the folder is collected.
+
+        Of a part of it nobody can say who else belongs to a group.
+        """
+        files = {file for file in self._folder.rglob("*.py") if file.name not in _NO_SCENARIOS}
+        if not files <= self._files:
+            return {}
+        return groups({name: scenario for name, (scenario, _) in self._known.items()})
 
 
 _KEY = pytest.StashKey[ProcessSession]()

@@ -2,82 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from pytest_projects import COUNTED, NOT_PINNED, lives_in, orders, project, run_command, run_pytest
 
-ROOT = Path(__file__).parents[2]
-DEADLINE_S = 240
+from harness.pytest_plugin.by_scenario import scope_of
 
-SCENARIOS = """
-from harness.oracles.effects import EveryCommandHasEffect, NoEffectTwice
-from harness.points import crash_point
-from harness.scenario import Scenario, broken_by
-from harness.model.workload import Command, Workload
-from harness.world.ledger import EffectLedger
-
-
-def worker(site, careful):
-    done = site.worker_dir / "done.txt"
-    finished = done.read_text().split() if done.exists() else []
-    ledger = EffectLedger(site.world_dir)
-    for order in site.offered:
-        if order.command_id in finished:
-            continue
-        known = {effect.key for effect in ledger.effects()}
-        if not (careful and order.command_id in known):
-            ledger.record("charge", order.command_id)
-        crash_point("order.charge.after", order=order.command_id)
-        with done.open("a") as file:
-            file.write(order.command_id + "\\n")
-
-
-def make(name, careful, pin):
-    return Scenario(
-        name,
-        lambda site: worker(site, careful),
-        lambda seed: Workload((Command("o1"),), Command("o2")),
-        (NoEffectTwice(), EveryCommandHasEffect("charge")),
-        pin=pin,
-        points=("orders",),
-    )
-
-
-CAREFUL = make("careful", True, broken_by("no-effect-twice") if LIE else Scenario.pin)
-CARELESS = make("careless", False, broken_by("no-effect-twice"))
-"""
-
-
-def _pytest(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-v", "-W", "error", *arguments, "scenarios"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S,
-        check=False,
-    )
-    return done.stdout + done.stderr
-
-
-def _project(tmp_path: Path, *, lie: bool) -> Path:
-    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-    folder = tmp_path / "scenarios"
-    folder.mkdir()
-    text = SCENARIOS.replace("LIE", str(lie))
-    (folder / "orders.py").write_text(text, encoding="utf-8")
-    return tmp_path
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize("parallel", [[], ["-n", "2"]], ids=["alone", "xdist"])
 def test_one_item_per_experiment(tmp_path: Path, parallel: list[str]) -> None:
     """Each experiment is an item, with and without pytest-xdist."""
-    out = _pytest(_project(tmp_path, lie=False), *parallel)
+    out = run_pytest(project(tmp_path, orders=orders()), *parallel, "scenarios")
     for item in (
         "careful[control]",
         "careful[order.charge.after#1=kill]",
@@ -91,7 +34,7 @@ def test_one_item_per_experiment(tmp_path: Path, parallel: list[str]) -> None:
 
 def test_pin_that_does_not_match_fails(tmp_path: Path) -> None:
     """A worker that is pinned broken and holds fails its summary item, and nothing else."""
-    out = _pytest(_project(tmp_path, lie=True))
+    out = run_pytest(project(tmp_path, orders=orders(lie=True)), "scenarios")
     assert "pinned broken by no-effect-twice, and no schedule is" in out
     assert re.search(r"\b1 failed, 5 passed\b", out), out
 
@@ -105,169 +48,223 @@ date = 2026-11-30
 """
 
 
-def test_failure_is_told_with_the_command_that_runs_it_again(tmp_path: Path) -> None:
-    """The command works from the folder in which pytest was called."""
-    project = _project(tmp_path, lie=False)
-    file = project / "scenarios" / "orders.py"
-    file.write_text(file.read_text(encoding="utf-8") + NOT_PINNED, encoding="utf-8")
-    out = _pytest(project)
-    assert re.search(r"\b1 failed, 8 passed\b", out), out
-    (again,) = re.findall(r"crash-harness (run --scenarios scenarios/orders\.py .+)", out)
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", *shlex.split(again)],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S,
-        check=False,
-    )
-    assert done.returncode == 1, done.stdout + done.stderr
-
-
-NOT_PINNED = 'WRONG = make("wrong", False, Scenario.pin)\n'
-
-
 def test_pinned_failure_is_expected(tmp_path: Path) -> None:
     """A failure of the pins file fails nothing, and one that is gone asks to be unpinned.
 
     As with `crash-harness run`, on the same matrix.
     """
-    project = _project(tmp_path, lie=False)
-    file = project / "scenarios" / "orders.py"
-    file.write_text(file.read_text(encoding="utf-8") + NOT_PINNED, encoding="utf-8")
-    pins = project / "crash-harness.pins.toml"
+    root = project(tmp_path, orders=orders(NOT_PINNED))
+    pins = root / "crash-harness.pins.toml"
     pins.write_text(PIN.replace("NAME", "wrong"), encoding="utf-8")
-    out = _pytest(project)
+    out = run_pytest(root, "scenarios")
     assert re.search(r"\b8 passed, 1 xfailed\b", out), out
     pins.write_text(PIN.replace("NAME", "careful"), encoding="utf-8")
-    out = _pytest(project)
+    out = run_pytest(root, "scenarios")
     assert re.search(r"\b2 failed, 7 passed\b", out), out
     assert "no longer there, unpin: careful[order.charge.after#1=kill]" in out
 
 
-COUNTED = """
-import os
-from pathlib import Path
-
-from harness import Command, EffectLedger, EveryCommandHasEffect, Scenario, Workload, crash_point
-
-LIVES = Path(__file__).with_name("lives.txt")
-
-
-def worker(site):
-    with LIVES.open("a") as file:
-        file.write(f"{site.incarnation}\\n")
-    ledger = EffectLedger(site.world_dir)
-    for order in site.offered:
-        crash_point("order.charge.before")
-        if order.command_id not in {effect.key for effect in ledger.effects()}:
-            ledger.record("charge", order.command_id)
-        crash_point("order.charge.after")
-        crash_point("order.finish.after")
+def test_a_wrong_pins_file_is_told_and_is_no_traceback(tmp_path: Path) -> None:
+    """One that cannot be read ended in a traceback, and a misspelt label matched nothing."""
+    root = project(tmp_path, orders=orders())
+    pins = root / "crash-harness.pins.toml"
+    for text, said in (
+        ("pin =", "is not TOML"),
+        (PIN.replace("NAME", "careful").replace("charge.after", "charge.aftre"), "charge.after"),
+    ):
+        pins.write_text(text, encoding="utf-8")
+        out = run_pytest(root, "scenarios")
+        assert said in out
+        assert re.search(r"\b1 error\b", out), out
+        assert "items.py" not in out
 
 
-COUNTED = Scenario(
-    name="counted",
-    worker=worker,
-    workload=lambda seed: Workload((Command("o1"),), fresh=Command("o2")),
-    oracles=(EveryCommandHasEffect("charge"),),
-    points=("counted",),
-)
-"""
+@pytest.mark.parametrize("tier", ["smoke", "full"])
+def test_collecting_starts_nothing_and_a_run_no_more_than_the_command(
+    tmp_path: Path, tier: str
+) -> None:
+    """Collecting ran the whole tier, and a run half as much again as the command.
+
+    With pytest-xdist every process that had an item of a scenario explored it anew.
+    """
+    root = project(tmp_path, counted=COUNTED)
+    lives = root / "scenarios" / "lives.txt"
+    tier = f"--crash-tier={tier}"
+    out = run_pytest(root, tier, "--collect-only", "scenarios")
+    assert "crash-harness: 0 incarnations started for collection" in out
+    assert lives_in(lives) == 0
+    run_command(root, "run", "-j", "1", tier.replace("crash-", ""))
+    by_command = lives_in(lives)
+    assert by_command > 0
+    for way in ([], [], ["-n", "2"]):  # cold, with the cache of pytest, and in two processes
+        out = run_pytest(root, tier, *way, "scenarios")
+        assert " passed" in out, out
+        assert "failed" not in out, out
+        assert lives_in(lives) == by_command
+    out = run_pytest(root, tier, "-k", "order.finish", "scenarios")
+    assert re.search(r"\b1 passed, \d deselected\b", out), out
+    assert 0 < lives_in(lives) < by_command
 
 
-def _counted(tmp_path: Path) -> tuple[Path, Path]:
-    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-    folder = tmp_path / "scenarios"
-    folder.mkdir()
-    (folder / "counted.py").write_text(COUNTED, encoding="utf-8")
-    return tmp_path, folder / "lives.txt"
-
-
-def _experiments(file: Path) -> int:
-    """Count the first lives: every experiment has one; others are shared where states are equal."""
-    count = file.read_text(encoding="utf-8").split().count("1") if file.exists() else 0
-    file.unlink(missing_ok=True)
-    return count
-
-
-def test_collecting_starts_nothing_and_a_run_no_more_than_the_command(tmp_path: Path) -> None:
-    """Collecting ran the whole tier, and a cold run half as much again as the command."""
-    project, lives = _counted(tmp_path)
-    out = _pytest(project, "--collect-only")
-    assert "crash-harness: 0 incarnations started to collect" in out
-    assert not lives.exists()
-    assert re.search(r"\b5 passed\b", _pytest(project))
-    by_pytest = _experiments(lives)
-    file = str(project / "scenarios" / "counted.py")
-    command = [sys.executable, "-m", "harness", "run", "--scenarios", file, "-j", "1"]
-    subprocess.run(command, cwd=project, capture_output=True, check=True, timeout=DEADLINE_S)
-    # The command runs each of them with an interpreter per incarnation, too.
-    assert (by_pytest, _experiments(lives)) == (4, 2 * 4)
-    out = _pytest(project, "-k", "order.finish")
-    assert re.search(r"\b1 passed, 4 deselected\b", out), out
-    assert _experiments(lives) == 2
+def test_xdist_keeps_a_scenario_together_and_nothing_else() -> None:
+    """Items of a scenario share what it has found; other tests are handed out one by one."""
+    assert scope_of("scenarios/a.py::x[control]", "scenarios/") == "scenarios/a.py::x"
+    assert scope_of("scenarios/a.py::x[p#1=kill]", "scenarios/") == "scenarios/a.py::x"
+    for other in (
+        "tests/test_a.py::test[1]",
+        "scenarios/test_a.py::test_b",
+        "scenariosx/a.py::x[1]",
+    ):
+        assert scope_of(other, "scenarios/") == other
 
 
 def test_nothing_needs_the_cache_of_pytest(tmp_path: Path) -> None:
     """Without it collecting ended in an AttributeError."""
-    project, _ = _counted(tmp_path)
-    assert re.search(r"\b5 passed\b", _pytest(project, "-p", "no:cacheprovider"))
+    root = project(tmp_path, counted=COUNTED)
+    assert re.search(r"\b5 passed\b", run_pytest(root, "-p", "no:cacheprovider", "scenarios"))
 
 
-def test_a_record_that_cannot_be_written_is_said_and_stops_nothing(tmp_path: Path) -> None:
-    """A root that is read-only ended collecting in an OSError."""
-    project, _ = _counted(tmp_path)
-    out = _pytest(project, "--crash-out", "/proc/nowhere")
-    assert re.search(r"\b5 passed\b", out), out
-    assert "crash-harness: no record is written: " in out
-    assert "Traceback" not in out
-    out = _pytest(project, "--crash-out", "none")
-    assert "record: " not in out
-    assert not (project / "reports").exists()
+def test_what_failed_last_is_found_again(tmp_path: Path) -> None:
+    """The names of items are the same each time, so ``--lf`` and a node id select one."""
+    root = project(tmp_path, orders=orders(NOT_PINNED))
+    run_pytest(root, "scenarios")
+    item = "scenarios/orders.py::wrong[order.charge.after#1=kill]"
+    for way in (["--lf", "scenarios"], [item]):
+        out = run_pytest(root, *way)
+        assert f"{item} FAILED" in out, out
+        assert "passed" not in out, out
 
 
-def test_a_failure_leaves_what_the_command_leaves(tmp_path: Path) -> None:
-    """A failing item left no record, no image and no page."""
-    project = _project(tmp_path, lie=False)
-    file = project / "scenarios" / "orders.py"
-    file.write_text(file.read_text(encoding="utf-8") + NOT_PINNED, encoding="utf-8")
-    out = _pytest(project)
-    (page,) = re.findall(r"^page: (.+)$", out, re.MULTILINE)
-    failure = Path(page).parent
-    assert Path(page).exists()
-    assert (failure / "images" / "1-end" / "worker").is_dir()
-    latest = (project / "reports" / "runs" / "latest").resolve()
-    assert failure.parents[1] == latest
-    assert f"crash-harness: record: {latest}" in out
+UNDECLARED = NOT_PINNED + "from dataclasses import replace\nWRONG = replace(WRONG, points=())\n"
 
 
-STOP = """
-def pytest_runtest_teardown(item):
-    if "charge.after" in item.name:
-        raise KeyboardInterrupt
+def test_a_strike_without_an_item_is_told_by_the_scenario(tmp_path: Path) -> None:
+    """What broke at a point that nobody had declared was green; so was all else with ``-k holds``.
+
+    A strike at such a point has no item, since there was nothing to collect it from.
+    """
+    root = project(tmp_path, orders=orders(UNDECLARED))
+    out = run_pytest(root, "-k", "wrong", "scenarios")
+    assert re.search(r"\b1 failed, 1 passed, 6 deselected\b", out), out
+    assert "broken: wrong[order.charge.after#1=kill]" in out
+    (root / "scenarios" / "orders.py").write_text(orders(NOT_PINNED), encoding="utf-8")
+    out = run_pytest(root, "-k", "holds and wrong", "scenarios")
+    assert re.search(r"\b1 failed, 8 deselected\b", out), out
+
+
+PLUGIN = ".pytest_plugin"
+
+LATE = """
+from harness import Command, EffectLedger, NoEffectTwice, Scenario, Workload, crash_point
+
+
+def worker(site):
+    done = site.worker_dir / "done.txt"
+    finished = done.read_text().split() if done.exists() else []
+    ledger = EffectLedger(site.world_dir)
+    for order in site.offered:
+        if order.command_id not in finished:
+            known = {effect.key for effect in ledger.effects()}
+            if order.command_id == "o2" or order.command_id not in known:
+                ledger.record("charge", order.command_id)
+            crash_point("order.charge.after", order=order.command_id)
+            with done.open("a") as file:
+                file.write(order.command_id + "\\n")
+
+
+LATE = Scenario(
+    name="late",
+    worker=worker,
+    workload=lambda seed: Workload((Command("o1"), Command("o2")), fresh=Command("o3")),
+    oracles=(NoEffectTwice(),),
+    points=("late",),
+)
 """
 
 
-def test_an_interrupted_run_is_recorded_as_far_as_it_came(tmp_path: Path) -> None:
-    """Ctrl-C in the middle left nothing of what had been found."""
-    project, _ = _counted(tmp_path)
-    (project / "scenarios" / "conftest.py").write_text(STOP, encoding="utf-8")
-    out = _pytest(project)
-    record = json.loads((project / "reports/runs/latest/results.json").read_text(encoding="utf-8"))
-    assert record["interrupted"], out
-    assert [row["schedule"] for row in record["experiments"]] == ["", "order.charge.after#1=kill"]
+def test_the_rest_of_a_tier_tells_of_what_has_no_item(tmp_path: Path) -> None:
+    """A strike at a later hit has no item; the tier's tells of it, and of no other."""
+    root = project(tmp_path, late=LATE)
+    out = run_pytest(root, "--crash-tier=full", "scenarios")
+    assert re.search(r"^FAILED .*late\[full\]", out, re.MULTILINE), out
+    assert re.search(r"\b1 failed, 3 passed\b", out), out
+    assert "broken: late[order.charge.after[order=o2]#1=kill]" in out
 
 
-def test_plugin_imports_nothing_heavy_at_start() -> None:
-    """Without scenarios the plugin costs no import of the engine."""
+def test_two_scenarios_of_one_name_are_refused(tmp_path: Path) -> None:
+    """The second was given the results of the first."""
+    root = project(tmp_path, counted=COUNTED, twin=COUNTED)
+    out = run_pytest(root, "scenarios")
+    assert "two scenarios are named 'counted'" in out
+    assert re.search(r"\b1 error\b", out), out
+
+
+def test_a_scenario_that_is_also_in_a_list_is_collected_once(tmp_path: Path) -> None:
+    """It had every item twice."""
+    root = project(tmp_path, counted=COUNTED + "ALL = [COUNTED]\n")
+    assert re.search(r"\b5 passed\b", run_pytest(root, "scenarios"))
+
+
+MEMBERS = """
+from dataclasses import replace
+
+ONE = make("one", True, Scenario.pin)
+ONE = replace(ONE, together="group", points=("orders", "other"))
+"""
+OTHER = """
+from harness.points import crash_point
+
+
+def elsewhere():
+    crash_point("other.point.after")
+"""
+
+
+def test_points_of_a_group_are_judged_when_all_of_it_is_collected(tmp_path: Path) -> None:
+    """A point that no scenario of a group reached was green in pytest, and not in the command.
+
+    Of a part of the folder nothing can be said, as others may be of the group.
+    """
+    root = project(tmp_path, orders=orders(MEMBERS), other=OTHER)
+    out = run_pytest(root, "-k", "one", "scenarios")
+    assert "other.point.after is declared and was never reached" in out
+    out = run_pytest(root, "-k", "one", "scenarios/orders.py")
+    assert "failed" not in out, out
+
+
+def test_failure_is_told_with_the_command_that_runs_it_again(tmp_path: Path) -> None:
+    """The command works from the folder in which pytest was called; the story is told before."""
+    root = project(tmp_path, orders=orders(NOT_PINNED))
+    out = run_pytest(root, "scenarios")
+    assert re.search(r"\b1 failed, 8 passed\b", out), out
+    assert "incarnation 1: killed by SIGKILL at order.charge.after#1 (" in out
+    assert "incarnation 2: exited with code 0, after order.charge.after" in out
+    (again,) = re.findall(r"crash-harness (run --scenarios scenarios/orders\.py .+)", out)
+    done = run_command(root, *shlex.split(again))
+    assert done.returncode == 1, done.stdout + done.stderr
+
+
+def test_plugin_imports_nothing_heavy_at_start(tmp_path: Path) -> None:
+    """Where no scenario is collected, pytest loads of the harness the hooks alone."""
+    (tmp_path / "test_other.py").write_text("def test_other(): pass\n", encoding="utf-8")
     program = (
-        "import sys; import harness.pytest_plugin.hooks; "
-        "print([m for m in sys.modules if m.split('.')[0] in "
-        "('aiohttp', 'rich', 'click', 'multiprocess', 'dill', 'psutil', 'faker', 'hypothesis', "
-        "'asyncio', 'sqlite3')])"
+        "import sys, pytest\n"
+        "code = pytest.main(sys.argv[1:])\n"
+        "print(*sorted(sys.modules))\n"
+        "raise SystemExit(code)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
+    light = {f"harness{part}" for part in ("", PLUGIN, f"{PLUGIN}.hooks", f"{PLUGIN}.settings")}
+    heavy = {"aiohttp", "click", "dill", "multiprocess", "psutil", "xdist.scheduler"}
+    for arguments in (["--version"], ["-p", "no:cacheprovider", "test_other.py"]):
+        done = subprocess.run(
+            [sys.executable, "-c", program, *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        loaded = set(done.stdout.splitlines()[-1].split())
+        assert "pytest" in loaded
+        assert arguments == ["--version"] or "harness.pytest_plugin.hooks" in loaded
+        assert {name for name in loaded if name.split(".")[0] == "harness"} <= light
+        assert not loaded & heavy
