@@ -25,6 +25,9 @@ MAX_PATH_BYTES = 3_500
 MAX_FILE_BYTES = 1 << 30
 """A file that takes more room on the disk is not copied."""
 
+MAX_REFUSED = 1_000
+"""How often a directory may be found filled again before its deletion is given up."""
+
 _AT_ONCE = 1 << 20
 _SHOWN = 100
 _OWNER_ALL = stat.S_IRWXU
@@ -101,7 +104,8 @@ def move_tree(source: Path | str, destination: Path | str) -> None:
 def remove_tree(path: Path | str) -> None:
     """Delete a directory tree, however deep it is and whatever modes it has.
 
-    A directory below is moved up and emptied there, so no path grows long.
+    A directory below is moved up and emptied there, so no path grows long. Another process may be
+    deleting the same, or still be writing.
 
     Args:
         path: Directory of our own; a link or a file in its place is deleted, and nothing is done if
@@ -120,18 +124,19 @@ def remove_tree(path: Path | str) -> None:
         return
     os.chmod(root, _OWNER_ALL)
     count = 0
+    refused = 0
     emptied = [root]
     while emptied:
         directory = emptied[-1]
-        below = []
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    below.append(entry.path)
-                else:
-                    os.unlink(entry.path)
+        below = _without_files(directory)
         if not below:
-            os.rmdir(directory)
+            try:
+                os.rmdir(directory)
+            except OSError as error:
+                refused += 1
+                if error.errno != errno.ENOTEMPTY or refused > MAX_REFUSED:
+                    raise
+                continue  # something was made in it since it was listed
             emptied.pop()
             continue
         for inner in below:
@@ -144,6 +149,20 @@ def remove_tree(path: Path | str) -> None:
                 count += 1
             os.rename(inner, moved)
             emptied.append(moved)
+
+
+def _without_files(directory: str) -> list[str]:
+    """Delete the files of a directory, and return the paths of the directories in it."""
+    below = []
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                below.append(entry.path)
+            else:
+                # Whoever made it may be at its end, and be deleting it as well.
+                with suppress(FileNotFoundError):
+                    os.unlink(entry.path)
+    return below
 
 
 def _listed(directory: str) -> tuple[list[tuple[str, os.stat_result]], os.stat_result]:

@@ -59,7 +59,10 @@ class Workspace(Image):
         for name in ("", *PARTS, "control", "images"):
             os.mkdir(path / name)  # noqa: PTH102 - in every experiment
         # By the clock of the file system, which lags behind: nothing in here is older.
-        self.since_ns = os.stat(self.worker_dir).st_mtime_ns  # noqa: PTH116
+        self.since_ns = os.stat(self.images_dir).st_mtime_ns  # noqa: PTH116
+        for name in PARTS:
+            # They are new together, however long it took to make them.
+            os.utime(path / name, ns=(self.since_ns, self.since_ns))
 
     def read(self, reader: Callable[[Path], T], directory: Path) -> T:
         """Return what a reader makes of a directory now: unlike an image, a workspace changes."""

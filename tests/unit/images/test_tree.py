@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.images.digest import PARTS
 from harness.images.metadata import metadata_digest
 from harness.images.tree import MAX_PATH_BYTES, UnimageableError, copy_tree, move_tree, remove_tree
 from harness.images.workspace import Workspace
@@ -226,3 +227,35 @@ def test_a_worker_without_its_directory_is_said(
     instead(workspace.worker_dir)
     with pytest.raises(UnimageableError, match="any more"):
         workspace.copy_to(workspace.new_image("1-end"))
+
+
+def test_a_workspace_is_new_all_at_once(tmp_path: Path) -> None:
+    """Its directories were as old as they were made one after the other, by luck of the clock."""
+    made = Workspace(tmp_path / "w")
+    times = {(made.path / part).stat().st_mtime_ns for part in PARTS}
+    assert times == {made.since_ns}
+
+
+def test_deleting_goes_on_where_somebody_else_deletes_and_writes(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process at its end removes its own files, or makes one more."""
+    unlink, rmdir = os.unlink, os.rmdir
+    late = workspace.worker_dir / "late"
+
+    def race(path: str) -> None:
+        unlink(path)
+        unlink(path)
+
+    def fill(path: str) -> None:
+        if path == str(workspace.worker_dir) and not late.exists() and not filled:
+            filled.append(path)
+            late.touch()
+        rmdir(path)
+
+    filled: list[str] = []
+    monkeypatch.setattr(os, "unlink", race)
+    monkeypatch.setattr(os, "rmdir", fill)
+    workspace.remove()
+    assert filled
+    assert not workspace.path.exists()
