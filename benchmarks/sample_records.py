@@ -124,6 +124,7 @@ def run_record() -> RunRecord:
             "broken": 2,
             "not_fired": 0,
             "wrong_death": 1,
+            "flaky": 0,
             "hung": 0,
             "unknown": 0,
             "moments_found": 8,

@@ -17,9 +17,9 @@ A schedule says the same as data: `run_schedule` runs one, `harness.explore` man
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
-from harness.experiment.lane import Job, LaneServer
+from harness.experiment.lane import Job, LaneServer, longest_experiment_s
 from harness.experiment.lane_client import LaneClient
 from harness.experiment.rig import Rig
 from harness.images.workspace import default_root
@@ -65,7 +65,7 @@ class Check:
 def run_schedule(
     scenario: Scenario, schedule: str, seed: int = 0, root: Path | None = None
 ) -> ExperimentResult:
-    """Run one schedule from start to verdict.
+    """Run one schedule from start to verdict; what does not hold is run again before it is told.
 
     Args:
         scenario: What is tried.
@@ -80,7 +80,8 @@ def run_schedule(
     lane = LaneClient(root or default_root(), seed=seed)
     try:
         lane.call(LaneServer.prepare, scenario)
-        return lane.call(LaneServer.run, Job(scenario.name, parsed, seed), None)
+        lane.send(LaneServer.run, Job(scenario.name, parsed, seed), None)
+        return cast("ExperimentResult", lane.receive(longest_experiment_s([scenario])))
     finally:
         lane.stop()
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from harness.experiment.confirmation import MOST_RUNS, Attempt, confirmed, same
 from harness.experiment.protocol import RealSteps, judge, run_experiment, settle
 from harness.experiment.rig import Rig
 from harness.experiment.sharing import SharedSteps, Sharing, longest_prefix
@@ -34,7 +35,7 @@ from harness.processes.pickling import portable
 from harness.processes.supervisor import Supervisor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from multiprocessing.connection import Connection
     from pathlib import Path
 
@@ -58,6 +59,8 @@ class Job:
         sharing: What of equal states may be run through once for several experiments.
         fresh: Whether every incarnation gets an interpreter of its own, even if its scenario does
             not ask for it.
+        confirm: Whether what does not hold is run again before it is reported, and is `FLAKY` when
+            it comes out differently. Without it, only what shared something is.
     """
 
     scenario: str
@@ -66,6 +69,23 @@ class Job:
     digests: bool = False
     sharing: Sharing = Sharing.ALL
     fresh: bool = False
+    confirm: bool = True
+
+
+_SHORTEST_S = 300.0
+_WAITS = 10
+
+
+def longest_experiment_s(scenarios: Iterable[Scenario]) -> float:
+    """Return how long an experiment of some scenarios may take, in seconds.
+
+    It may be run several times, and each run may wait for several steps, each up to its deadline.
+
+    Args:
+        scenarios: The scenarios.
+    """
+    longest_wait_s = max((scenario.deadline_s for scenario in scenarios), default=0.0)
+    return max(_SHORTEST_S, MOST_RUNS * _WAITS * longest_wait_s)
 
 
 class LaneServer:
@@ -103,16 +123,27 @@ class LaneServer:
     def run(self, job: Job, keep: Path | None) -> ExperimentResult:
         """Run an experiment; keep the workspace of a broken one.
 
-        What is not held with the help of what is known is run again without: that one counts.
+        What does not hold with the help of what is known is run again without: that one counts.
         """
         began = time.monotonic()
-        result, counts = self._run(job, keep, job.sharing)
-        if not counts:
-            result, _ = self._run(job, keep, Sharing.NOTHING)
+
+        def run_once(*, alone: bool, repeats: ExperimentResult | None) -> Attempt:
+            sharing = Sharing.NOTHING if alone else job.sharing
+            return self._run(job, sharing, keep, repeats)
+
+        if job.confirm:
+            result = confirmed(run_once)
+        else:
+            attempt = run_once(alone=False, repeats=None)
+            if attempt.shared and attempt.result.verdict is not Verdict.HELD:
+                attempt = run_once(alone=True, repeats=None)
+            result = attempt.result
         return replace(result, seconds=time.monotonic() - began)
 
-    def _run(self, job: Job, keep: Path | None, sharing: Sharing) -> tuple[ExperimentResult, bool]:
-        """Return the result of an experiment, and whether it counts."""
+    def _run(
+        self, job: Job, sharing: Sharing, keep: Path | None, repeats: ExperimentResult | None
+    ) -> Attempt:
+        """Run an experiment once; keep what it left if it is the run that is reported."""
         prefix = None
         if Sharing.PREFIXES in sharing:
             prefix = longest_prefix(self._cache, job.scenario, job.seed, job.schedule)
@@ -121,13 +152,16 @@ class LaneServer:
         ) as rig:
             steps = SharedSteps(rig, self._cache, sharing) if sharing else RealSteps(rig)
             result = run_experiment(rig, job.schedule, steps, digests=job.digests)
-            if isinstance(steps, SharedSteps) and steps.used and result.verdict is not Verdict.HELD:
-                return result, False
-            if keep is not None and result.verdict is Verdict.BROKEN:
-                _keep(rig.workspace, keep / result.fingerprint)
-            elif keep is not None and job.schedule == CONTROL and result.verdict is Verdict.HELD:
+            shared = isinstance(steps, SharedSteps) and steps.used
+            if keep is None:
+                return Attempt(result, shared)
+            if result.verdict is Verdict.BROKEN:
+                counts = not shared and not job.confirm
+                if counts or (repeats is not None and same(repeats, result)):
+                    _keep(rig.workspace, keep / result.fingerprint)
+            elif job.schedule == CONTROL and result.verdict is Verdict.HELD:
                 _keep_image(rig.incarnations[0].after.path, control_image(keep, job.scenario))
-            return result, True
+            return Attempt(result, shared)
 
     def open(self, scenario: str, seed: int) -> tuple[Path, Path]:
         """Open a rig to be used verb by verb."""

@@ -8,7 +8,7 @@ import signal
 from collections import deque
 from typing import TYPE_CHECKING, Self, cast
 
-from harness.experiment.lane import LaneServer
+from harness.experiment.lane import LaneServer, longest_experiment_s
 from harness.experiment.lane_client import LaneClient
 from harness.model.errors import DeadlineError
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from harness.model.result import ExperimentResult
     from harness.scenario import Scenario
 
-_EXPERIMENT_S = 300.0
 _AHEAD = 2
 """How many experiments a lane is given at once, so that it need not wait for the next."""
 
@@ -151,13 +150,14 @@ class Executor:
         """
         busy = [lane.connection for lane in self._lanes if self._given[lane]]
         stop = [self._stop.fileno()] if self._stop is not None else []
-        patience_s = 0.0 if self._stopping else _EXPERIMENT_S
+        longest_s = longest_experiment_s(self._scenarios.values())
+        patience_s = 0.0 if self._stopping else longest_s
         ready = multiprocessing.connection.wait([*busy, *stop], patience_s)
         answering = [lane for lane in self._lanes if lane.connection in ready]
         if self._stop is not None and not answering:
             self._stop.check()
         if not ready:
-            raise DeadlineError("an experiment to end", _EXPERIMENT_S)
+            raise DeadlineError("an experiment to end", longest_s)
         return answering
 
     @property

@@ -24,6 +24,7 @@ class Verdict(StrEnum):
     NOT_FIRED = "not_fired"
     WRONG_DEATH = "wrong_death"
     HUNG = "hung"
+    FLAKY = "flaky"
     UNKNOWN = "unknown"
 
 

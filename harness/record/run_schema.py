@@ -34,7 +34,7 @@ class ExperimentRow(TypedDict):
     scenario: str
     schedule: str
     seed: int
-    verdict: Literal["held", "broken", "not_fired", "wrong_death", "hung", "unknown"]
+    verdict: Literal["held", "broken", "not_fired", "wrong_death", "hung", "flaky", "unknown"]
     pin: str
     known: bool
     violations: list[ViolationRow]

@@ -121,7 +121,9 @@ def run_again(
     """
     executor.prepare([scenario])
     # From the start each time: a failure is shown by what happens, not by what is known.
-    again = Job(scenario.name, failure.schedule, failure.seed, sharing=Sharing.NOTHING)
+    again = Job(
+        scenario.name, failure.schedule, failure.seed, sharing=Sharing.NOTHING, confirm=False
+    )
     jobs = [Job(scenario.name, CONTROL, failure.seed), *[again] * times]
     by_index = dict(executor.run(jobs))
     results = tuple(by_index[index] for index in range(len(jobs)))

@@ -12,7 +12,7 @@ from harness.model.schedule import parse
 if TYPE_CHECKING:
     from harness.record.run_schema import RunRecord
 
-OUTCOMES = ("held", "broken", "not_fired", "wrong_death", "hung", "unknown")
+OUTCOMES = ("held", "broken", "not_fired", "wrong_death", "hung", "flaky", "unknown")
 _ROWS = 400
 _BAR = 240
 

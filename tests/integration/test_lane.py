@@ -260,10 +260,11 @@ def test_equal_states_are_run_once_and_broken_ones_again(tmp_path: Path) -> None
             "3",
             "4",
         ]
-        assert lives_of("work.do.after=kill", Verdict.BROKEN) == ["1", "1", "2", "3", "4"]
+        alone = ["1", "2", "3", "4"]
+        assert lives_of("work.do.after=kill", Verdict.BROKEN) == ["1", *alone, *alone]
         for _ in range(2):
-            alone = lives_of("work.do.after=kill", Verdict.BROKEN, name="breaks")
-            assert alone == ["1", "2", "3", "4"], "what did not hold is not known to others"
+            lives = lives_of("work.do.after=kill", Verdict.BROKEN, name="breaks")
+            assert lives == [*alone, *alone], "what did not hold is not known to others"
         twice = "work.do.before=kill / work.do.{}=kill"
         assert lives_of(twice.format("before"), Verdict.HELD) == ["1", "2", "3", "4", "5"]
         assert lives_of(twice.format("after"), Verdict.HELD) == ["2"]

@@ -43,6 +43,8 @@ class Runner:
     def __init__(self, breaks: Callable[[Lives], Oracles]) -> None:
         self.breaks = breaks
         self.ran: list[Schedule] = []
+        self.confirmed: list[Schedule] = []
+        self.flaky: set[Schedule] = set()
 
     def outcome(self, tried: Schedule) -> ExperimentResult:
         """Return what comes of a schedule."""
@@ -54,8 +56,11 @@ class Runner:
         """Run experiments as an executor does."""
         assert not keep, "what a shorter schedule leaves is not shown"
         for index, job in enumerate(jobs):
-            self.ran.append(job.schedule)
-            yield index, self.outcome(job.schedule)
+            (self.confirmed if job.confirm else self.ran).append(job.schedule)
+            if job.confirm and job.schedule in self.flaky:
+                yield index, result(job.schedule, verdict=Verdict.FLAKY)
+            else:
+                yield index, self.outcome(job.schedule)
 
     def shrink(self, *given_lives: Lives, left: int = RUNS) -> list[Minimal]:
         """Shrink failures in one run."""
@@ -105,6 +110,23 @@ def test_what_is_found_breaks_the_same_promise_and_is_minimal(
     if not found.whole:
         assert len(runner.ran) == RUNS_EACH
     assert ("budget was used up" in found.how) == (not found.whole)
+
+
+@PROPERTY
+@given(st.data(), LIVES)
+def test_what_is_found_has_been_confirmed(data: st.DataObject, incarnations: Lives) -> None:
+    """A try is one run; a shorter schedule that breaks now and then is not the shortest failure."""
+    runner = data.draw(runners(incarnations))
+    tries = {schedule(tuple(part)) for n in range(1, 3) for part in combinations(incarnations, n)}
+    runner.flaky = data.draw(st.sets(st.sampled_from(sorted(tries, key=str))))
+    (found,) = runner.shrink(incarnations)
+    if found.schedule != schedule(incarnations):
+        assert found.schedule in runner.confirmed
+        assert found.schedule not in runner.flaky
+    assert len(runner.confirmed) == len(set(runner.confirmed))
+    for step in found.tried:
+        known_flaky = step.schedule in runner.flaky and step.schedule in runner.confirmed
+        assert (step.verdict is Verdict.FLAKY) == known_flaky
 
 
 @PROPERTY

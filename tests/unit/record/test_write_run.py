@@ -146,11 +146,12 @@ def test_the_totals_add_up() -> None:
     assert counts == {
         "scenarios": 1,
         "as_pinned": 0,
-        "experiments": 6,
+        "experiments": 7,
         "held": 1,
         "broken": 1,
         "not_fired": 1,
         "wrong_death": 1,
+        "flaky": 1,
         "hung": 1,
         "unknown": 1,
         "moments_found": 1,
