@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from harness.model.errors import UnknownNameError, UsageError
 from harness.model.site import no_warm_up
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from harness.world.service import Service
 
 
+TierName: TypeAlias = Literal["smoke", "full", "deep"]
+"""Name of a tier (`harness.explore.tiers`)."""
+
+TIER_NAMES: tuple[TierName, ...] = get_args(TierName)
+
 NAME = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")
 
 
@@ -29,21 +34,38 @@ class Pin:
     Attributes:
         outcome: ``"holds"`` or ``"broken"``.
         oracle: For ``broken``: the oracle that must catch it.
+        tier: For ``broken``: the tier that must catch it, which is the one that is run.
+
+    Raises:
+        UnknownNameError: The tier is not known.
     """
 
     outcome: str = "holds"
     oracle: str = ""
+    tier: TierName = "smoke"
+
+    def __post_init__(self) -> None:
+        if self.tier not in TIER_NAMES:
+            raise UnknownNameError("tier", self.tier, TIER_NAMES)
 
     def __str__(self) -> str:
-        return f"{self.outcome}:{self.oracle}" if self.oracle else self.outcome
+        if not self.oracle:
+            return self.outcome
+        return f"{self.outcome}:{self.oracle}" + ("" if self.tier == "smoke" else f"@{self.tier}")
 
 
 HOLDS = Pin()
 
 
-def broken_by(oracle: str) -> Pin:
-    """Return the pin of a known-bad worker: at least one experiment is broken by this oracle."""
-    return Pin("broken", oracle)
+def broken_by(oracle: str, tier: TierName = "smoke") -> Pin:
+    """Return the pin of a known-bad worker: at least one experiment is broken by this oracle.
+
+    Args:
+        oracle: Name of an oracle of the scenario, or ``starts-again``.
+        tier: The smallest tier that catches it. A fault that needs a later hit of a point, or a
+            second crash, is found by ``full``. This tier is run, whatever tier a run is asked for.
+    """
+    return Pin("broken", oracle, tier)
 
 
 @dataclass(frozen=True)

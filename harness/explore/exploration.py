@@ -37,12 +37,12 @@ def check_schedule(schedule: Schedule, scenario: Scenario) -> None:
 class Exploration:
     """The plan of a scenario and the results that it has so far.
 
-    Known-bad workers are there to be caught, which the smallest tier must do: scenarios pinned
-    broken run `smoke` in every tier.
+    Known-bad workers are there to be caught: scenarios pinned broken run the tier that must catch
+    them (`harness.scenario.Pin.tier`), `smoke` if nothing is said, whatever tier is asked for.
 
     Args:
         scenario: The scenario.
-        tier: Name of the tier.
+        tier: Name of the tier that is asked for.
         seed: Source of everything that the tier draws.
         at: The control leg and this schedule alone, instead of the tier.
 
@@ -50,8 +50,9 @@ class Exploration:
         scenario: The scenario.
         catalogue: The points that its worker declares.
         of_a_tier: Whether it is a tier that is run, and not one schedule.
-        tier: The tier that its plan is: the smallest for a scenario that is pinned broken.
+        tier: The tier that its plan is: for a scenario that is pinned broken, that of its pin.
         sample: How experiments of it compare with those of an interpreter per incarnation.
+        digests: Whether the tier compares crash images.
 
     Raises:
         UnknownNameError: The tier is not known, or a label of `at` or of `Scenario.strike` is not.
@@ -69,8 +70,8 @@ class Exploration:
         if at is not None:
             check_schedule(at, scenario)
         self.of_a_tier = at is None
-        # Known-bad workers are there to be caught, which the smallest tier must do.
-        self.tier = "smoke" if scenario.pin.outcome == "broken" else tier
+        self.tier = scenario.pin.tier if scenario.pin.outcome == "broken" else tier
+        self.digests = self.tier != "smoke"
         self.sample = NO_SAMPLE
         self._plan = _only(at) if at is not None else _tier(scenario, self.tier, seed)
         self._planned: list[Schedule] = []

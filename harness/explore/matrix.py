@@ -21,7 +21,6 @@ def run_matrix(
     emit: EventHandler,
     *,
     seed: int = 0,
-    digests: bool = False,
 ) -> None:
     """Run the rounds of all plans in step, so that every lane has something to do.
 
@@ -31,7 +30,6 @@ def run_matrix(
         executor: Runs the experiments.
         emit: Is told what happens.
         seed: Seed of every experiment.
-        digests: Whether the tiers compare crash images.
 
     Raises:
         HarnessError: The harness failed, or was asked to stop. Results that came in before are
@@ -43,7 +41,7 @@ def run_matrix(
     while open_ones:
         jobs = [(each, schedule) for each in open_ones for schedule in each.wanted]
         emit(Planned(len(jobs)))
-        asked = [Job(e.scenario.name, schedule, seed, digests=digests) for e, schedule in jobs]
+        asked = [Job(e.scenario.name, schedule, seed, digests=e.digests) for e, schedule in jobs]
         for index, result in executor.run(asked):
             jobs[index][0].add(result)
             emit(ExperimentFinished(result))

@@ -256,7 +256,6 @@ class Session:
             executor,
             self._handler.handle,
             seed=self.request.seed,
-            digests=self._digests,
         )
 
     def compare(self) -> None:
@@ -281,7 +280,7 @@ class Session:
             HarnessError: The harness failed, or was asked to stop.
         """
         exploration = self.exploration(scenario)
-        job = Job(scenario.name, schedule, self.request.seed, digests=self._digests)
+        job = Job(scenario.name, schedule, self.request.seed, digests=exploration.digests)
         ((_, result),) = self._prepared([scenario]).run([job])
         exploration.add(result)
         self._handler.handle(ExperimentFinished(result))
@@ -351,10 +350,6 @@ class Session:
             self._handler.close(record)
         code = exit_code_of_run(outcomes, self._interruption)
         return SessionResult(outcomes, code, directory, record, self._fault)
-
-    @property
-    def _digests(self) -> bool:
-        return self.request.tier != "smoke"
 
     def _prepared(self, scenarios: Iterable[Scenario]) -> Executor:
         if self._executor is None:

@@ -165,7 +165,8 @@ class ScenarioOutcome(ScenarioRun):
             return ""
         others = sorted({name for result in broken for name in result.oracles})
         caught = f"only {', '.join(others)} did" if others else "none did"
-        return f"pinned broken by {pin.oracle}, but {caught}"
+        where = "" if pin.tier == "smoke" else f" in the tier {pin.tier}"
+        return f"pinned broken by {pin.oracle}{where}, but {caught}"
 
     def _against_pins(self, broken: list[ExperimentResult]) -> str:
         new = [result for result in broken if not self.pins.know(result)]

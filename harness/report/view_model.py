@@ -35,7 +35,7 @@ def contract(record: FailureRecord) -> tuple[JudgedPromise, ...]:
     for violation in record["violations"]:
         found.setdefault(violation["oracle"], []).append(violation["message"])
     promises = {row["name"]: row["promise"] for row in record["promises"]}
-    pinned = [name for name in found if name == record["pin"].partition(":")[2]]
+    pinned = [name for name in found if name == record["pin"].partition(":")[2].partition("@")[0]]
     order = dict.fromkeys([*pinned, *found, *promises])
     return tuple(
         JudgedPromise(name, promises.get(name, ""), tuple(found.get(name, ()))) for name in order

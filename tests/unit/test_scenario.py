@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 from harness_doubles import NamedOracle, scenario
 
+from harness.explore.tiers import TIERS
 from harness.model.errors import UnknownNameError, UsageError
-from harness.scenario import HOLDS, broken_by
+from harness.scenario import HOLDS, TIER_NAMES, broken_by
 
 
 @pytest.mark.parametrize("name", ["a", "orders", "known-bad.ack_first", "2nd-try", "a1"])
@@ -45,3 +46,16 @@ def test_a_pin_names_an_oracle_of_the_scenario() -> None:
 def test_a_pin_reads_as_it_is_written() -> None:
     """The record shows a pin as the text that was written."""
     assert (str(HOLDS), str(broken_by("first"))) == ("holds", "broken:first")
+    assert str(broken_by("first", tier="full")) == "broken:first@full"
+
+
+def test_a_pin_names_a_tier_that_there_is() -> None:
+    """A misspelt tier is refused where it is written, and the tiers are those that can be run."""
+    with pytest.raises(UnknownNameError, match="unknown tier 'fill'; did you mean 'full'"):
+        broken_by("first", tier="fill")  # type: ignore[arg-type]
+    assert set(TIER_NAMES) == set(TIERS)
+
+
+def test_every_scenario_can_be_pinned_by_the_oracle_that_judges_all() -> None:
+    """A worker that never starts again is a known-bad one like any other."""
+    assert str(scenario(pin=broken_by("starts-again")).pin) == "broken:starts-again"

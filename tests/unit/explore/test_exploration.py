@@ -11,6 +11,7 @@ from harness.explore.exploration import Exploration
 from harness.model.errors import UnknownNameError
 from harness.model.result import ExperimentResult, Verdict
 from harness.model.schedule import CONTROL, parse
+from harness.scenario import HOLDS, Pin, broken_by
 
 AT_B, AT_C = parse("a.b.before=kill"), parse("a.c.before=kill")
 CONTROL_HELD = result(incarnations=[hits("a.b.before", "a.c.before")])
@@ -86,3 +87,24 @@ def test_a_misspelt_name_is_an_error_before_anything_runs() -> None:
         Exploration(declared, "smoke", 0, parse("order.charg.before=kill"))
     with pytest.raises(UnknownNameError, match=r"'order\.charge\.before'"):
         Exploration(replace(declared, strike=("order.charg.before",)), "smoke", 0)
+
+
+@pytest.mark.parametrize(
+    ("pin", "asked", "ran"),
+    [
+        (HOLDS, "smoke", "smoke"),
+        (HOLDS, "full", "full"),
+        (broken_by("first"), "full", "smoke"),
+        (broken_by("first", tier="full"), "smoke", "full"),
+        (broken_by("first", tier="full"), "deep", "full"),
+    ],
+)
+def test_a_known_bad_worker_runs_the_tier_that_must_catch_it(
+    pin: Pin, asked: str, ran: str
+) -> None:
+    """A fault at a later hit could be pinned only if the smallest tier happened to find it."""
+    found = Exploration(scenario(pin=pin), asked, 0)
+    found.add(result(incarnations=[hits("a.b.before", "a.b.before")]))
+    every_hit = ("a.b.before#1=kill", "a.b.before#2=kill")
+    assert tuple(map(str, found.wanted)) == (every_hit if ran == "full" else every_hit[:1])
+    assert found.digests == (ran == "full")

@@ -55,6 +55,11 @@ def outcome(
         (FIRST, (broken(AT_B, "second", "first"), result(AT_C)), ""),
         (FIRST, (result(AT_B),), "pinned broken by first, but none did"),
         (FIRST, (broken(AT_B, "second"),), "pinned broken by first, but only second did"),
+        (
+            broken_by("first", tier="full"),
+            (result(AT_B),),
+            "pinned broken by first in the tier full, but none did",
+        ),
     ],
 )
 def test_the_outcome_against_the_pin(

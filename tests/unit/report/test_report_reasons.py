@@ -84,6 +84,8 @@ def test_remedy_is_the_one_of_the_promise_that_comes_first(record: FailureRecord
     assert change(record)[0] == "Save the key of an effect before it happens."
     record["pin"] = "broken:commands-end"
     assert contract(record)[0].name == "commands-end"
+    record["pin"] = "broken:commands-end@full"
+    assert contract(record)[0].name == "commands-end"
     assert change(record) == (
         "Report every end.",
         "Look at what happens between order.charge.before and shop/orders.py:12.",
