@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from harness.experiment.lane import Job
 from harness.experiment.sharing import Sharing
 from harness.model.events import ComparingStarted, ExperimentCompared
+from harness.model.result import Verdict
 from harness.model.schedule import CONTROL
 from harness.record.fork_sample import Comparison, ForkSample
 
@@ -108,14 +109,22 @@ def _drawn_results(exploration: Exploration, seed: int) -> list[ExperimentResult
     if len(struck) > max(count, ALL_OF):
         draw = random.Random(f"compare-forks/{seed}/{exploration.scenario.name}")
         struck = [struck[n] for n in sorted(draw.sample(range(len(struck)), count))]
-    return [control, *struck]
+    # One that comes out differently in two forks can be compared with nothing.
+    return [result for result in (control, *struck) if result.verdict is not Verdict.FLAKY]
 
 
 def _run(
     results: Sequence[ExperimentResult], executor: Executor, emit: EventHandler, *, fresh: bool
 ) -> list[ExperimentResult]:
     jobs = [
-        Job(result.scenario, result.schedule, result.seed, sharing=Sharing.NOTHING, fresh=fresh)
+        Job(
+            result.scenario,
+            result.schedule,
+            result.seed,
+            sharing=Sharing.NOTHING,
+            fresh=fresh,
+            confirm=False,  # what differs is run again here
+        )
         for result in results
     ]
     found: dict[int, ExperimentResult] = {}
