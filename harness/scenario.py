@@ -132,4 +132,4 @@ class Scenario:
     @property
     def judges(self) -> tuple[Oracle, ...]:
         """Every oracle that judges an experiment: `starts-again`, and those of the scenario."""
-        return (STARTS_AGAIN, *self.oracles)
+        return (STARTS_AGAIN, *(oracle for oracle in self.oracles if oracle != STARTS_AGAIN))

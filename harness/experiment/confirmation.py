@@ -88,7 +88,7 @@ def same(first: ExperimentResult, second: ExperimentResult) -> bool:
 
 def has_threads(result: ExperimentResult) -> bool:
     """Tell whether a worker reached a point outside its main thread."""
-    return any(getattr(hit, "thread", "") for life in result.incarnations for hit in life.hits)
+    return any(hit.thread for life in result.incarnations for hit in life.hits)
 
 
 def flaky(first: ExperimentResult, second: ExperimentResult) -> ExperimentResult:

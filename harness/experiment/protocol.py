@@ -33,7 +33,27 @@ if TYPE_CHECKING:
 
 
 class RestartError(HarnessError):
-    """A worker that had become quiet did not become quiet again after a restart."""
+    """A worker that had become quiet did not become quiet again after a restart.
+
+    Args:
+        note: How it ended instead.
+        verdict: What that comes to where nothing was struck.
+        after_restart: What was durable when it was quiet, if it was before the fresh command.
+    """
+
+    def __init__(
+        self,
+        note: str,
+        verdict: Verdict = Verdict.WRONG_DEATH,
+        after_restart: Image | None = None,
+    ) -> None:
+        super().__init__(note)
+        self.note = note
+        self.verdict = verdict
+        self.after_restart = after_restart
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.note, self.verdict, self.after_restart)
 
 
 class EndedError(HarnessError):
@@ -51,6 +71,10 @@ class EndedError(HarnessError):
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.verdict, self.note)
+
+
+class NotQuietError(EndedError):
+    """An incarnation died or hung that was to reach a moment, or to become quiet."""
 
 
 class Verbs(Protocol):
@@ -141,8 +165,8 @@ def run_experiment(
     6. **Fresh command**: offer one more command, and let the worker become quiet.
     7. **Look for survivors** when every incarnation should be dead.
     8. **Judge**: ask every oracle of the scenario. Broken is stronger than unknown, unknown
-       stronger than held. When the strikes are proved and step 4, 5 or 6 fails, the worker did not
-       start again, which is a promise of its own (`harness.model.starts_again`).
+       stronger than held. When a strike is proved and an incarnation after it dies or hangs, the
+       worker did not start again, which is a promise of its own (`harness.model.starts_again`).
 
     Args:
         rig: A new rig, or one that goes on from a prefix of the schedule; it is not closed.
@@ -160,7 +184,8 @@ def run_experiment(
         for strike in strikes
     ]
     ran: tuple[EndedIncarnation, ...] | None = None
-    struck: tuple[EndedIncarnation, ...] | None = None
+    stuck = False
+    after_restart: Image | None = None
     violations: tuple[Violation, ...] = ()
     survivors: tuple[str, ...] = ()
     try:
@@ -180,21 +205,22 @@ def run_experiment(
         )
         verdict, violations, note = judge(rig.scenario.judges, evidence)
     except EndedError as end:
-        verdict, note = end.verdict, end.note
+        verdict, note, stuck = end.verdict, end.note, isinstance(end, NotQuietError)
+    except RestartError as error:
+        verdict, note, stuck = error.verdict, error.note, True
+        after_restart = error.after_restart
     except DeadlineError as error:
         verdict, note = Verdict.HUNG, str(error)
-    except RestartError as error:
-        verdict, note = Verdict.WRONG_DEATH, str(error)
     except ForeignStopError as error:
-        verdict, note, struck = Verdict.WRONG_DEATH, str(error), None
+        verdict, note = Verdict.WRONG_DEATH, str(error)
     except (DamagedTraceError, UnimageableError) as error:
-        verdict, note, struck = (
-            Verdict.UNKNOWN,
-            f"what the worker left is no evidence: {error}",
-            None,
-        )
-    if struck and verdict in (Verdict.HUNG, Verdict.WRONG_DEATH):
-        verdict, violations = _never_started_again(rig, struck, note)
+        verdict, note = Verdict.UNKNOWN, _no_evidence(error)
+    if stuck and fired:
+        try:
+            evidence = _evidence_of_stuck(rig, fired, note, after_restart)
+            verdict, violations, _ = judge(rig.scenario.judges, evidence)
+        except (DamagedTraceError, DeadlineError, UnimageableError) as error:
+            verdict, note = Verdict.UNKNOWN, _no_evidence(error)
     rig.save()
     all_ran = rig.incarnations if ran is None else ran
     struck_numbers = {strike.incarnation for strike in fired}
@@ -232,30 +258,37 @@ def _hits_left_out(incarnations: tuple[EndedIncarnation, ...]) -> Iterator[str]:
             )
 
 
-def _never_started_again(
-    rig: Verbs, struck: tuple[EndedIncarnation, ...], note: str
-) -> tuple[Verdict, tuple[Violation, ...]]:
-    """Judge an experiment whose strikes are proved, and whose worker failed afterwards.
+def _evidence_of_stuck(
+    rig: Verbs, fired: list[Fired], note: str, after_restart: Image | None
+) -> Evidence:
+    """Return what there is to judge by of a worker that did not start again after a strike.
 
-    It is broken by `starts-again`. Other oracles are asked with the evidence that there is; only
-    what they find broken counts.
+    Args:
+        rig: The experiment; what is alive is killed.
+        fired: The strikes.
+        note: How the worker failed, in the first line.
+        after_restart: What was durable when the restarted worker was quiet, if it was.
     """
     for number in rig.alive:
         rig.kill(number)
     rig.save()
-    recovered, *later = rig.incarnations[len(struck) :] or struck[-1:]
-    failed = later[-1] if later else recovered
-    evidence = Evidence(
+    numbers = {strike.incarnation for strike in fired}
+    struck = tuple(ended for ended in rig.incarnations if ended.number in numbers)
+    recovered, *later = rig.incarnations[len(struck) :]
+    return Evidence(
         workload=rig.workload,
         struck=struck,
         recovered=recovered,
-        restarted=failed,
-        after_restart=failed.after,
+        restarted=later[-1] if later else recovered,
+        after_restart=after_restart or recovered.after,
         survivors=rig.survivors(),
         failed=note.partition("\n")[0],
+        fresh_offered=after_restart is not None,
     )
-    verdict, violations, _ = judge(rig.scenario.judges, evidence)
-    return verdict, violations
+
+
+def _no_evidence(error: HarnessError) -> str:
+    return f"what the worker left is no evidence: {error}"
 
 
 class RealSteps:
@@ -275,10 +308,12 @@ class RealSteps:
         """Let the worker become quiet without a fault.
 
         Raises:
-            DeadlineError: It did not become quiet in time.
-            EndedError: It died instead.
+            NotQuietError: It died instead, or hung.
         """
-        settle(self._rig)
+        try:
+            settle(self._rig)
+        except DeadlineError as error:
+            raise NotQuietError(Verdict.HUNG, f"recovering, the worker hung: {error}") from None
         return Recovery(self._rig.incarnations[-1], self._rig.survivors())
 
     def restart(self) -> RestartResult:
@@ -302,7 +337,7 @@ class RealSteps:
         if ended:
             # Only a start shows a fresh command to a worker that ends by itself.
             number = rig.start()
-        self._must_be_quiet(number, f"offered command {fresh.command_id!r}")
+        self._must_be_quiet(number, f"offered command {fresh.command_id!r}", after_restart)
         if not ended:
             rig.kill(number)
         rig.save()
@@ -311,11 +346,16 @@ class RealSteps:
     def held(self) -> None:
         """Do nothing: only what shares states wants to know."""
 
-    def _must_be_quiet(self, number: int, when: str) -> None:
-        halt = self._rig.run_until_quiet(number)
+    def _must_be_quiet(self, number: int, when: str, after_restart: Image | None = None) -> None:
+        try:
+            halt = self._rig.run_until_quiet(number)
+        except DeadlineError as error:
+            note = f"{when}, the worker hung: {error}"
+            raise RestartError(note, Verdict.HUNG, after_restart) from None
         if not halt.quiet:
             end = describe_end(halt.death, self._rig.scenario.quiet_at)
-            raise RestartError(f"{when}, the worker {end}\n{self._rig.output(number)}")
+            note = f"{when}, the worker {end}\n{self._rig.output(number)}".rstrip()
+            raise RestartError(note, Verdict.WRONG_DEATH, after_restart)
 
 
 def settle(rig: Verbs) -> None:
@@ -325,7 +365,7 @@ def settle(rig: Verbs) -> None:
 
     Raises:
         DeadlineError: One did not become quiet in time.
-        EndedError: One died instead.
+        NotQuietError: One died instead.
     """
     for number in rig.alive or (rig.start(),):
         halt = rig.run_until_quiet(number)
@@ -378,7 +418,11 @@ def _strike_all(rig: Verbs, schedule: Schedule, steps: Steps, fired: list[Fired]
 def _strike(rig: Verbs, number: int, strike: Strike) -> None:
     if number not in rig.alive:
         raise EndedError(Verdict.NOT_FIRED, f"{strike.moment}: the incarnation was dead already")
-    halt = rig.run_until(number, strike.moment)
+    try:
+        halt = rig.run_until(number, strike.moment)
+    except DeadlineError as error:
+        note = f"on the way to {strike.moment}, incarnation {number} hung: {error}"
+        raise NotQuietError(Verdict.HUNG, note) from None
     if halt.hit is None or not halt.hit.is_at(strike.moment):
         if halt.in_child:
             raise EndedError(
@@ -396,8 +440,8 @@ def _strike(rig: Verbs, number: int, strike: Strike) -> None:
         )
 
 
-def _wrong_death(rig: Verbs, number: int, halt: Halt, when: str) -> EndedError:
-    return EndedError(
+def _wrong_death(rig: Verbs, number: int, halt: Halt, when: str) -> NotQuietError:
+    return NotQuietError(
         Verdict.WRONG_DEATH,
         f"{when}, incarnation {number} {describe_end(halt.death, rig.scenario.quiet_at)}\n"
         f"{rig.output(number)}".rstrip(),

@@ -52,7 +52,6 @@ class Exploration:
         of_a_tier: Whether it is a tier that is run, and not one schedule.
         tier: The tier that its plan is: for a scenario that is pinned broken, that of its pin.
         sample: How experiments of it compare with those of an interpreter per incarnation.
-        digests: Whether the tier compares crash images.
 
     Raises:
         UnknownNameError: The tier is not known, or a label of `at` or of `Scenario.strike` is not.
@@ -71,7 +70,6 @@ class Exploration:
             check_schedule(at, scenario)
         self.of_a_tier = at is None
         self.tier = scenario.pin.tier if scenario.pin.outcome == "broken" else tier
-        self.digests = self.tier != "smoke"
         self.sample = NO_SAMPLE
         self._plan = _only(at) if at is not None else _tier(scenario, self.tier, seed)
         self._planned: list[Schedule] = []
@@ -81,6 +79,11 @@ class Exploration:
         self._planned += self._round
         self.finished = False
         """Whether the plan is through."""
+
+    @property
+    def digests(self) -> bool:
+        """Whether the tier compares crash images."""
+        return self.tier != "smoke"
 
     @property
     def wanted(self) -> tuple[Schedule, ...]:

@@ -194,13 +194,13 @@ def judged_by(scenarios: Iterable[Scenario], oracles: Iterable[str]) -> tuple[Sc
     wanted = tuple(dict.fromkeys(oracles))
     if not wanted:
         return given
-    known = {oracle.name for scenario in given for oracle in scenario.oracles}
+    known = {oracle.name for scenario in given for oracle in scenario.judges}
     for name in wanted:
         if name not in known:
             raise UnknownNameError("oracle", name, known)
     return tuple(
         replace(scenario, oracles=kept)
         for scenario in given
-        if (kept := tuple(o for o in scenario.oracles if o.name in wanted))
+        if (kept := tuple(o for o in scenario.judges if o.name in wanted))
         and scenario.pin.oracle in ("", *wanted)
     )

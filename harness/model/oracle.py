@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from harness.model.image import Image
     from harness.model.trace import Death, Hit
-    from harness.model.workload import Workload
+    from harness.model.workload import Command, Workload
 
 
 class OracleStatus(Enum):
@@ -87,12 +87,13 @@ class Evidence:
         workload: What was asked of the worker.
         struck: The incarnations that were struck, in order.
         recovered: The incarnation that ran until quiet after the last strike.
-        again: The incarnation after it.
-        unchanged: What was durable when `again` was quiet, before the fresh command.
+        restarted: The incarnation after it, the last one of all.
+        after_restart: What was durable when the restarted worker was quiet, before the fresh
+            command.
         survivors: Processes that were left when every incarnation was dead.
         failed: How the recovery or the restart failed; empty when neither did. Otherwise the
-            incarnation that failed stands for those that never were, so that an oracle sees what
-            there is.
+            incarnation that failed, and what it left, stand for those that never were.
+        fresh_offered: Whether the worker was offered the fresh command.
     """
 
     workload: Workload
@@ -102,6 +103,13 @@ class Evidence:
     after_restart: Image
     survivors: tuple[str, ...]
     failed: str = ""
+    fresh_offered: bool = True
+
+    @property
+    def asked(self) -> tuple[Command, ...]:
+        """Every command that the worker was offered."""
+        fresh = (self.workload.fresh,) if self.fresh_offered else ()
+        return (*self.workload.commands, *fresh)
 
     @property
     def settled(self) -> Image:
@@ -116,13 +124,18 @@ class Evidence:
     @property
     def incarnations(self) -> tuple[EndedIncarnation, ...]:
         """Every incarnation, in order."""
+        if self.restarted is self.recovered:
+            return (*self.struck, self.recovered)
         return (*self.struck, self.recovered, self.restarted)
 
     @property
     def images(self) -> tuple[tuple[str, Image], ...]:
         """Every state that was durable when no incarnation ran, in order, and when it was."""
+        crashed = tuple((f"after incarnation {life.number}", life.after) for life in self.struck)
+        if self.restarted is self.recovered:
+            return (*crashed, ("after the recovery that failed", self.settled))
         return (
-            *((f"after incarnation {life.number}", life.after) for life in self.struck),
+            *crashed,
             ("at rest", self.settled),
             ("after a second restart", self.after_restart),
             ("at the end", self.final),

@@ -75,7 +75,8 @@ class EveryCommandHasEffect:
         """
         settled, final = (self._done(image) for image in (evidence.settled, evidence.final))
         commands = [command.command_id for command in evidence.workload.commands]
-        never = [key for key in (*commands, evidence.workload.fresh.command_id) if key not in final]
+        asked = [command.command_id for command in evidence.asked]
+        never = [key for key in asked if key not in final]
         late = [key for key in commands if key in final and key not in settled]
         return broken_if(
             [

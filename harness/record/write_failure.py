@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from harness.images.run_folder import FailureFolder
+from harness.model.starts_again import STARTS_AGAIN
 from harness.record.control_leg import control_row
 from harness.record.failure_schema import FAILURE_SCHEMA
 from harness.record.history import history
@@ -201,4 +202,6 @@ def _titles(result: ExperimentResult) -> dict[int, str]:
         healing += 1
         what = "after recovery" if struck or healing > 1 else "at rest"
         titles[life.number] = what if healing == 1 else "at the end, after a fresh command"
+    if healing and STARTS_AGAIN.name in result.oracles:
+        titles[result.incarnations[-1].number] = "where it did not start again"
     return titles

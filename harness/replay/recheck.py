@@ -51,32 +51,30 @@ def _evidence(folder: Path, scenario: Scenario, start: Image) -> Evidence:
     incarnations = _incarnations(record, names, start)
     struck = len({strike["incarnation"] for strike in record["strikes"]})
     failed = [v["message"] for v in record["violations"] if v["oracle"] == STARTS_AGAIN.name]
-    if failed and len(incarnations) > struck:
-        return Evidence(
-            workload=scenario.workload(record["seed"]),
-            struck=tuple(incarnations[:struck]),
-            recovered=incarnations[struck],
-            restarted=incarnations[-1],
-            after_restart=incarnations[-1].after,
-            survivors=tuple(record["survivors"]),
-            failed=failed[0],
-        )
-    if len(incarnations) < struck + 2:
+    later = incarnations[struck:]
+    if len(later) < 2 - bool(failed):
         raise UsageError(
             f"{folder} has {len(incarnations)} incarnations for {struck} strikes; it takes two more"
         )
-    after_restart = Image(names.restart_image(incarnations[struck + 1].number))
-    if not after_restart.path.is_dir():
+    recovered, *restarted = later
+    after_restart = recovered.after
+    fresh_offered = False
+    if restarted:
+        at_quiet = Image(names.restart_image(restarted[0].number))
         # A worker that ends by itself is at rest when it has ended; only the incarnation after that
         # sees the fresh command.
-        after_restart = incarnations[struck + 1].after
+        fresh_offered = at_quiet.path.is_dir() or len(restarted) > 1 or not failed
+        if fresh_offered:
+            after_restart = at_quiet if at_quiet.path.is_dir() else restarted[0].after
     return Evidence(
         workload=scenario.workload(record["seed"]),
         struck=tuple(incarnations[:struck]),
-        recovered=incarnations[struck],
-        restarted=incarnations[-1],
+        recovered=recovered,
+        restarted=restarted[-1] if restarted else recovered,
         after_restart=after_restart,
         survivors=tuple(record["survivors"]),
+        failed=failed[0] if failed else "",
+        fresh_offered=fresh_offered,
     )
 
 

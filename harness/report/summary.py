@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harness.report.recorded_run import RecordedRun
 
 _SHOWN = 10
+_NOTE_LINES = 10
 _NUMBERS = ("held", "broken", "other", "moments", "survived")
 
 
@@ -143,6 +144,8 @@ def _print_failure(console: Console, experiment: ExperimentRow, directory: Path)
     _print(console, f"  {plain(experiment['schedule']) or 'control'}")
     for violation in experiment["violations"][:_SHOWN]:
         _print(console, f"    {plain(violation['oracle'])}: {plain(violation['message'])}")
+    for line in block(experiment["note"], lines=_NOTE_LINES) if experiment["note"] else ():
+        _print(console, f"    | {line}")
     again = RunFolder(directory).failure(plain(experiment["fingerprint"])).path
     _print(console, f"    crash-harness repro {again}")
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         ("running-is-the-only-guard", "one-effect-per-command", "render.create.after=kill"),
         ("not-ours-so-not-running", "one-effect-per-command", "process.wait.before=kill"),
         ("gone-child-taken-for-done", "child-ends-once", "process.spawn.after=kill"),
+        ("lock-left-behind", "starts-again", "parcel.send.after=kill"),
+        ("left-for-next-start", "every-command-has-effect", "letter.take.after=kill"),
         ("pid-taken-for-identity", "strangers-left-alone", "process.wait.before=kill"),
     ],
 )
@@ -35,10 +37,14 @@ def test_known_bad_worker_is_broken_by_its_oracle_and_reproduces(
     assert struck["pin"] == f"broken:{oracle}"
     assert oracle in {violation["oracle"] for violation in struck["violations"]}
     folder = command.out / "latest" / "failures" / struck["fingerprint"]
-    assert (folder / "images" / "1-end" / "worker" / "worker.db").exists()
+    assert list((folder / "images" / "1-end" / "worker").iterdir())
     repro = command("repro", str(folder), "--times", "3")
     assert repro.code == 1, repro.out + repro.err
     assert f"3 of 3 runs gave fingerprint {struck['fingerprint']}" in repro.out
+    recheck = command("recheck", str(folder))
+    assert recheck.code == 1, recheck.out + recheck.err
+    broken_now = recheck.out.partition("broken now: ")[2].splitlines()[0]
+    assert sorted(broken_now.split(", ")) == sorted({v["oracle"] for v in struck["violations"]})
 
 
 def test_pin_that_no_longer_matches_exits_1(command: Command) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import fcntl
 import os
+import signal
 import sys
 import threading
 from dataclasses import replace
@@ -19,7 +20,7 @@ from harness.explore.executor import Executor
 from harness.explore.exploration import Exploration
 from harness.explore.matrix import run_matrix
 from harness.explore.tiers import moment_of, recovery_hits
-from harness.images.run_folder import control_image
+from harness.images.run_folder import FailureFolder, control_image
 from harness.images.scratch import sweep_scratch, take_scratch
 from harness.images.workspace import default_root
 from harness.model.errors import HarnessError
@@ -118,6 +119,41 @@ def test_worker_that_dies_in_its_recovery_does_not_start_again(tmp_path: Path) -
     assert (result.verdict, result.oracles) == (Verdict.BROKEN, ("starts-again",))
     assert "RuntimeError: cannot recover" in result.note
     assert [str(fired.moment) for fired in result.fired] == ["work.do.before#1"]
+
+
+def _hanging(incarnation: int) -> Callable[[Site], None]:
+    def worker(site: Site) -> None:
+        crash_point("work.do.before")
+        (site.worker_dir / f"began-{site.incarnation}").touch()
+        while site.incarnation == incarnation:
+            signal.pause()
+
+    return worker
+
+
+@pytest.mark.parametrize(
+    ("incarnation", "said"),
+    [
+        (2, "recovering, the worker hung: waited 0.5 s in vain for the worker to end"),
+        (3, "started again, the worker hung: waited 0.5 s in vain for the worker to end"),
+        (4, "offered command 'b', the worker hung: waited 0.5 s in vain for the worker to end"),
+    ],
+)
+def test_worker_that_hangs_after_a_strike_breaks_a_promise_and_is_kept(
+    tmp_path: Path, incarnation: int, said: str
+) -> None:
+    """It was hung and no more: no image, no report, and no oracle that was asked."""
+    hangs = replace(_scenario("hangs", worker=_hanging(incarnation)), deadline_s=0.5)
+    keep = tmp_path / "kept"
+    with Executor(1, tmp_path, keep) as executor:
+        executor.prepare([hangs])
+        ((_, result),) = executor.run([Job("hangs", parse("work.do.before=kill"), 0)])
+    assert (result.verdict, result.oracles) == (Verdict.BROKEN, ("starts-again",))
+    assert result.violations[0].message.startswith(said)
+    assert [life.number for life in result.incarnations] == list(range(1, incarnation + 1))
+    assert result.incarnations[-1].death == "killed by SIGKILL"
+    last = FailureFolder(keep / result.fingerprint).end_image(incarnation)
+    assert (last / "worker" / f"began-{incarnation}").exists()
 
 
 def test_second_strike_in_a_dead_incarnation_has_not_fired(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from harness.model.oracle import Evidence
     from harness.model.workload import Command
     from harness.oracles.mailbox.worker_state import AttemptRow, StateReader, WorkerState
+    from harness.world.coordinator.facts import CoordinatorFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +124,19 @@ class CancelHonoured:
     )
 
     def check(self, evidence: Evidence) -> Finding:
-        """Compare the answer of every cancel with the end of its command, at the very end."""
-        facts = evidence.final.read(read_facts, evidence.final.world_dir)
+        """Compare the answer of every cancel with the end of its command.
+
+        That is done when the recovered worker is quiet, and again at the end.
+        """
+        return broken_if(
+            dict.fromkeys(
+                fact
+                for image in (evidence.settled, evidence.final)
+                for fact in self._faults(evidence, image.read(read_facts, image.world_dir))
+            )
+        )
+
+    def _faults(self, evidence: Evidence, facts: CoordinatorFacts) -> list[str]:
         ends = {e.command_id: e for e in facts.events if e.kind in ENDING_KINDS}
         found = []
         for command in evidence.workload.commands:
@@ -141,4 +153,4 @@ class CancelHonoured:
                 found.append(
                     f"command {target!r} was cancelled before it started and ended {told!r}"
                 )
-        return broken_if(found)
+        return found

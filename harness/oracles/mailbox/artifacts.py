@@ -11,9 +11,10 @@ from harness.model.oracle import Finding, broken_if, first_seen
 from harness.oracles.mailbox.worker_state import ENDED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from harness.model.image import Image
     from harness.model.oracle import EndedIncarnation, Evidence
     from harness.model.workload import Command
     from harness.oracles.mailbox.worker_state import StateReader
@@ -48,10 +49,7 @@ class ArtifactsWhole:
         return broken_if(first_seen(self._faults(evidence)))
 
     def _faults(self, evidence: Evidence) -> Iterator[tuple[str, str]]:
-        workload = evidence.workload
-        asked: dict[str, str] = {}
-        for command in (*workload.commands, workload.fresh):
-            asked.update(self.expected(command))
+        asked = self._asked((*evidence.workload.commands, evidence.workload.fresh))
         for number, (when, image) in enumerate(evidence.images, start=1):
             for path, checksum in read_files(image.worker_dir / self.directory):
                 if self.temporary(path):
@@ -60,14 +58,27 @@ class ArtifactsWhole:
                 elif asked.get(path) != checksum:
                     wrong = "is torn or wrong" if path in asked else "was never asked for"
                     yield when, f"file {path!r} {wrong}"
-        files = dict(read_files(evidence.final.worker_dir / self.directory))
-        books = evidence.final.read(self.read_books, evidence.final.worker_dir)
+        commands = evidence.workload.commands
+        yield from self._missing("at rest", evidence.settled, self._asked(commands))
+        yield from self._missing("at the end", evidence.final, self._asked(evidence.asked))
+
+    def _asked(self, commands: Iterable[Command]) -> dict[str, str]:
+        asked: dict[str, str] = {}
+        for command in commands:
+            asked.update(self.expected(command))
+        return asked
+
+    def _missing(
+        self, when: str, image: Image, asked: Mapping[str, str]
+    ) -> Iterator[tuple[str, str]]:
+        files = dict(read_files(image.worker_dir / self.directory))
+        books = image.read(self.read_books, image.worker_dir)
         booked = {row.path: row.sha256 for row in books.artifacts}
         for path, checksum in asked.items():
             if path not in files:
-                yield "at the end", f"file {path!r} is missing"
+                yield when, f"file {path!r} is missing"
             if booked.get(path) != checksum:
-                yield "at the end", f"the books have file {path!r} as {booked.get(path)}"
+                yield when, f"the books have file {path!r} as {booked.get(path)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,8 @@ class FreshGoesThrough:
 
     def check(self, evidence: Evidence) -> Finding:
         """Look for the end and the checkpoint of the fresh command at the very end."""
+        if not evidence.fresh_offered:
+            return broken_if(())
         fresh = evidence.workload.fresh.command_id
         facts = evidence.final.read(read_facts, evidence.final.world_dir)
         books = evidence.final.read(self.read_books, evidence.final.worker_dir)

@@ -14,6 +14,7 @@ from harness.world.coordinator.facts import ENDING_KINDS, read_facts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.model.image import Image
     from harness.model.oracle import Evidence
     from harness.oracles.mailbox.worker_state import StateReader
 
@@ -43,11 +44,18 @@ class OneEffectPerCommand:
     )
 
     def check(self, evidence: Evidence) -> Finding:
-        """Count the effects of each command at the very end."""
-        counts = Counter(evidence.final.read(self.effects, evidence.final.world_dir))
-        facts = evidence.final.read(read_facts, evidence.final.world_dir)
+        """Count the effects of each command when the recovered worker is quiet, and at the end."""
+        return broken_if(
+            dict.fromkeys(
+                fact for image in (evidence.settled, evidence.final) for fact in self._at(image)
+            )
+        )
+
+    def _at(self, image: Image) -> Iterator[str]:
+        counts = Counter(image.read(self.effects, image.world_dir))
+        facts = image.read(read_facts, image.world_dir)
         ends = {e.command_id: e.kind for e in facts.events if e.kind in ENDING_KINDS}
-        return broken_if(self._faults(counts, ends))
+        return self._faults(counts, ends)
 
     def _faults(self, counts: Counter[str], ends: dict[str, str]) -> Iterator[str]:
         for command_id, count in sorted(counts.items()):

@@ -87,6 +87,8 @@ class RunsEnd:
         fresh = evidence.workload.fresh.command_id
         graphs = self.source.graphs(evidence.workload, len(evidence.struck))
         for graph in graphs:
+            if graph.run_id == fresh and not evidence.fresh_offered:
+                continue
             image = evidence.final if graph.run_id == fresh else evidence.settled
             snapshot = self.source.snapshots(image).get(graph.run_id)
             if snapshot is None or snapshot.status != "completed":

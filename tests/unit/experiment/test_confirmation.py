@@ -23,19 +23,7 @@ HUNG = result(STRUCK, verdict=Verdict.HUNG, note="waited in vain")
 CONTROL_HELD = result(CONTROL, [hits("order.charge.after")])
 
 
-@dataclass(frozen=True)
-class ThreadHit:
-    """A hit outside the main thread."""
-
-    label: str = "order.charge.after"
-    thread: str = "sender"
-    context: dict[str, str] = field(default_factory=dict)
-
-
-IN_A_THREAD = replace(
-    CONTROL_HELD,
-    incarnations=(replace(CONTROL_HELD.incarnations[0], hits=(ThreadHit(),)),),  # type: ignore[arg-type]
-)
+IN_A_THREAD = result(CONTROL, [[replace(hit("order.charge.after"), thread=True)]])
 
 
 @dataclass

@@ -43,7 +43,7 @@ class ToldRig:
 
     Attributes:
         evidence: What it leaves.
-        halts: How an incarnation comes to a halt on its way to a moment, in order.
+        halts: How an incarnation comes to a halt on its way to a moment, or does not, in order.
         death: How what is killed dies.
         quiet: How an incarnation comes to a halt on its way to quiet.
         oracles: What the scenario is judged by.
@@ -51,7 +51,7 @@ class ToldRig:
     """
 
     evidence: Evidence
-    halts: list[Halt] = field(default_factory=lambda: [THERE])
+    halts: list[Halt | DeadlineError] = field(default_factory=lambda: [THERE])
     death: Death = KILLED
     quiet: Halt = QUIET
     oracles: tuple[Oracle, ...] = (NamedOracle("first"),)
@@ -80,6 +80,8 @@ class ToldRig:
     def run_until(self, number: int, moment: Moment) -> Halt:
         """Halt as told."""
         halt = self.halts.pop(0)
+        if isinstance(halt, DeadlineError):
+            raise halt
         if halt.hit is None:
             self.alive = ()
         return halt
@@ -305,7 +307,7 @@ def test_every_other_end_has_its_verdict(rig: ToldRig, error: Exception, expecte
     assert verdict(rig, "") == (expected, str(error))
 
 
-@pytest.mark.parametrize("error", [DeadlineError("quiet", 5), RestartError("it died")])
+@pytest.mark.parametrize("error", [RestartError("it hung", Verdict.HUNG), RestartError("it died")])
 def test_a_restart_that_fails_after_a_strike_breaks_a_promise(
     rig: ToldRig, error: Exception
 ) -> None:
@@ -314,6 +316,71 @@ def test_a_restart_that_fails_after_a_strike_breaks_a_promise(
     result = conducted(rig)
     assert (result.verdict, result.oracles) == (Verdict.BROKEN, ("starts-again",))
     assert result.violations[0].message == str(error)
+
+
+def test_a_death_that_the_machine_did_not_tell_of_is_not_the_workers_fault(rig: ToldRig) -> None:
+    """The wait for a wait status can end in vain; that is no promise of the worker's."""
+    rig.error = DeadlineError("death of incarnation 2", 10)
+    assert verdict(rig) == (Verdict.HUNG, str(rig.error))
+
+
+@pytest.mark.parametrize(
+    "halt", [Halt(None, Death(0, 1), quiet=False), DeadlineError("order.finish.after", 5)]
+)
+def test_a_recovery_that_fails_on_its_way_to_the_next_strike_breaks_a_promise(
+    rig: ToldRig, halt: Halt | DeadlineError
+) -> None:
+    """It is the recovery from the first strike, whatever was to be done to it."""
+    rig.halts = [THERE, halt]
+    result = conducted(rig, parse("order.charge.after=kill / order.finish.after=kill"))
+    assert (result.verdict, result.oracles) == (Verdict.BROKEN, ("starts-again",))
+    assert result.violations[0].message.startswith("on the way to order.finish.after#1, inc")
+    assert [fired.incarnation for fired in result.fired] == [1]
+
+
+@dataclass
+class Asked:
+    """An oracle that remembers what it was shown."""
+
+    name: str = "asked"
+    promise: str = "what was promised"
+    seen: Evidence | None = None
+
+    def check(self, evidence: Evidence) -> Finding:
+        """Remember."""
+        self.seen = evidence
+        return Finding(OracleStatus.HOLDS)
+
+
+@pytest.mark.parametrize("offered", [False, True])
+def test_oracles_know_whether_a_stuck_worker_was_offered_the_fresh_command(
+    rig: ToldRig, *, offered: bool
+) -> None:
+    """A command that was never offered was said to have never had its effect."""
+    oracle = Asked()
+    rig.oracles = (oracle,)
+    quiet_at = rig.evidence.after_restart if offered else None
+    rig.error = RestartError("it died", after_restart=quiet_at)
+    conducted(rig)
+    assert oracle.seen is not None
+    assert oracle.seen.fresh_offered == offered
+    assert [c.command_id for c in oracle.seen.asked] == ["c1", *["fresh"] * offered]
+    assert oracle.seen.after_restart == (quiet_at or rig.evidence.settled)
+
+
+def test_a_recovery_that_failed_is_shown_once(rig: ToldRig) -> None:
+    """It stands for the restart that never was, and must not be looked at twice."""
+    oracle = Asked()
+    rig.oracles = (oracle,)
+    rig.quiet = Halt(None, Death(0, 1), quiet=False)
+    rig.evidence = replace(rig.evidence, restarted=rig.evidence.recovered)
+    conducted(rig)
+    assert oracle.seen is not None
+    assert [life.number for life in oracle.seen.incarnations] == [1, 2]
+    assert [when for when, _ in oracle.seen.images] == [
+        "after incarnation 1",
+        "after the recovery that failed",
+    ]
 
 
 @pytest.mark.parametrize("error", [DamagedTraceError("forged"), UnimageableError("too deep")])

@@ -231,6 +231,12 @@ def test_judged_by_leaves_out_what_another_oracle_must_catch() -> None:
     assert [[o.name for o in s.oracles] for s in judged_by([bad], ["y"])] == [["y"]]
 
 
+def test_judged_by_the_oracle_that_judges_every_scenario() -> None:
+    """It is listed like the others, so it can be named like the others."""
+    (alone,) = judged_by([scenario("any", oracles=("x", "y"))], ["starts-again"])
+    assert [oracle.name for oracle in alone.judges] == ["starts-again"]
+
+
 def test_an_unknown_oracle_gives_the_nearest() -> None:
     """An oracle that no scenario has is an error."""
     with pytest.raises(UnknownNameError, match="unknown oracle 'fist'; did you mean 'first'"):

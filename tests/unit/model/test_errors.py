@@ -9,7 +9,7 @@ import pkgutil
 import pytest
 
 import harness
-from harness.experiment.protocol import EndedError, RestartError
+from harness.experiment.protocol import EndedError, NotQuietError, RestartError
 from harness.explore.stop_signals import StopRequestedError
 from harness.images.tree import UnimageableError
 from harness.model.errors import DeadlineError, HarnessError, UnknownNameError, UsageError
@@ -33,6 +33,8 @@ EVERY = [
     UnimageableError("f"),
     DamagedTraceError("g"),
     EndedError(Verdict.NOT_FIRED, "e"),
+    NotQuietError(Verdict.HUNG, "h"),
+    RestartError("i", Verdict.HUNG),
 ]
 
 

@@ -116,7 +116,16 @@ def test_a_cancel_that_came_in_time_is_honoured(
         replace(receipt, event=replace(receipt.event, body={"found": found}))
         for receipt in seen.receipts
     )
-    scene.put_facts(replace(seen, receipts=answered), scene.final)
+    scene.put_facts(replace(seen, receipts=answered), scene.settled, scene.final)
     finding = CancelHonoured(target).check(scene.evidence())
     assert finding.answer is (OracleStatus.HOLDS if fact is None else OracleStatus.BROKEN)
     assert [each.removeprefix("command ") for each in finding.evidence] == [fact] * bool(fact)
+
+
+@pytest.mark.requirement("ADM-09")
+def test_a_cancel_that_is_answered_after_one_more_restart_is_late(scene: Scene) -> None:
+    """The second restart picks up what the recovery left lying; in real life there may be none."""
+    seen = facts(events=[("e1", "c1", "a1", "succeeded"), ("e2", "c2", "a2", "succeeded")])
+    scene.put_facts(seen, scene.final)
+    finding = CancelHonoured(target).check(scene.evidence())
+    assert finding.evidence == ("cancel 'c2' was never answered",)

@@ -111,6 +111,15 @@ def test_an_effect_that_needs_one_more_restart_is_late(scene: Scene) -> None:
     )
 
 
+def test_a_fresh_command_that_was_never_offered_is_not_missed(scene: Scene) -> None:
+    """A worker that did not start again was said to have lost a command that it never saw."""
+    EffectLedger(scene.settled.world_dir).record("charge", "c1")
+    EffectLedger(scene.final.world_dir).record("charge", "c1")
+    stuck = replace(scene.evidence(), failed="it died", fresh_offered=False)
+    assert EveryCommandHasEffect("charge").check(stuck) == HOLDS
+    assert FreshGoesThrough(scene.read_books).check(stuck) == HOLDS
+
+
 @pytest.mark.requirement("INV-1")
 def test_a_command_without_its_effect(scene: Scene) -> None:
     """An effect of another kind, or in another image, is not it."""
