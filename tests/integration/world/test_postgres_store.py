@@ -137,14 +137,17 @@ def test_two_worlds_do_not_meet(
     make = partial(Coordinator, postgres_url)
     asyncio.run(register(open_world(), 1))
     ours = _schemas(postgres_url)
+    theirs: set[str] = set()
     for number in (1, 2):
         directory = world_dir.with_name(f"other-{number}")
         asyncio.run(register(other_world.open(directory, (make,), WORKLOAD), 2))
-        assert len(_schemas(postgres_url) - ours) == 1
+        theirs = _schemas(postgres_url) - ours
+        assert len(theirs) == 1
         other_world.close_services()
         assert len(read_facts(directory).sessions) == 2
     other_world.stop()
-    assert _schemas(postgres_url) == ours
+    # Worlds of earlier tests may be dropping theirs as well.
+    assert not theirs & _schemas(postgres_url)
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
