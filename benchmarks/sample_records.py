@@ -52,6 +52,7 @@ def run_record() -> RunRecord:
                 "mismatch": "1 experiment broke a promise",
                 "inconclusive": ["orders[order.finish.after#1=kill]: wrong_death: exited"],
                 "bounds": ["explored the recovery of 2 states that 3 crashes left"],
+                "outside": [],
                 "fork_sample": {
                     "experiments": [
                         {
@@ -75,6 +76,7 @@ def run_record() -> RunRecord:
                 "inconclusive": [],
                 "bounds": [],
                 "fork_sample": {"experiments": [], "why_not": "this run did not come to it"},
+                "outside": [],
                 "oracles": [{"name": "no-effect-twice", "promise": "nothing happens twice"}],
             },
         ],

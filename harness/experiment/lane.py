@@ -61,6 +61,8 @@ class Job:
             not ask for it.
         confirm: Whether what does not hold is run again before it is reported, and is `FLAKY` when
             it comes out differently. Without it, only what shared something is.
+        watched: Whether the worker notes what it does outside of its workspace; in a control leg
+            it does.
     """
 
     scenario: str
@@ -70,6 +72,7 @@ class Job:
     sharing: Sharing = Sharing.ALL
     fresh: bool = False
     confirm: bool = True
+    watched: bool = False
 
 
 _SHORTEST_S = 300.0
@@ -148,10 +151,17 @@ class LaneServer:
         if Sharing.PREFIXES in sharing:
             prefix = longest_prefix(self._cache, job.scenario, job.seed, job.schedule)
         with _closed_in_the_end(
-            self._new_rig(self._scenarios[job.scenario], job.seed, prefix, fresh=job.fresh)
+            self._new_rig(
+                self._scenarios[job.scenario],
+                job.seed,
+                prefix,
+                fresh=job.fresh,
+                watched=job.watched or job.schedule == CONTROL,
+            )
         ) as rig:
             steps = SharedSteps(rig, self._cache, sharing) if sharing else RealSteps(rig)
             result = run_experiment(rig, job.schedule, steps, digests=job.digests)
+            result = replace(result, outside=rig.left_outside())
             shared = isinstance(steps, SharedSteps) and steps.used
             if keep is None:
                 return Attempt(result, shared)
@@ -219,6 +229,7 @@ class LaneServer:
         prefix: PrefixSnapshot | None = None,
         *,
         fresh: bool = False,
+        watched: bool = False,
     ) -> Rig:
         world = self._world if scenario.services else None
         return Rig(
@@ -229,6 +240,7 @@ class LaneServer:
             world,
             prefix,
             fresh=fresh or scenario.fresh,
+            watched=watched,
         )
 
 

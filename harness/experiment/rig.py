@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from harness.experiment.left_outside import LeftOutside
 from harness.images.digest import PARTS, image_digest
 from harness.images.metadata import metadata_digest
 from harness.images.run_folder import end_image_name
@@ -63,6 +64,7 @@ class Rig:
         world: The world's process, when the scenario has services.
         prefix: What to go on from, if it is not the start.
         fresh: Whether every incarnation gets an interpreter of its own.
+        watched: Whether the incarnations note what they do outside of the workspace.
     """
 
     def __init__(  # noqa: PLR0917 - what an experiment is made of
@@ -75,6 +77,7 @@ class Rig:
         prefix: PrefixSnapshot | None = None,
         *,
         fresh: bool = False,
+        watched: bool = False,
     ) -> None:
         self.scenario = scenario
         self.seed = seed
@@ -83,6 +86,8 @@ class Rig:
         if prefix is not None:
             prefix.restore(self.workspace)
         self._fresh = fresh
+        self._watched = watched
+        self._outside = LeftOutside(supervisor.pid)
         self._supervisor = supervisor
         self._world = world
         self._offered: tuple[Command, ...] = self.workload.commands
@@ -116,7 +121,7 @@ class Rig:
     @property
     def at_rest(self) -> bool:
         """Whether all that matters from here on is durable: nothing lives that could go on."""
-        return not self.alive and not self._supervisor.has_children
+        return not self.alive and not self._supervisor.has_children and not self._outside.appeared
 
     @property
     def last_image(self) -> Image:
@@ -180,6 +185,7 @@ class Rig:
             site,
             self.workspace.control_dir,
             fresh=self._fresh,
+            watched=self._watched,
         )
         return number
 
@@ -245,6 +251,10 @@ class Rig:
         """Return the processes that are left though every incarnation should be dead."""
         return self._supervisor.survivors()
 
+    def left_outside(self) -> tuple[str, ...]:
+        """Return what the worker has left outside of the workspace, as far as it is known."""
+        return self._outside.found(each.outside_notes for each in self._incarnations.values())
+
     def output(self, number: int) -> str:
         """Return the end of what an incarnation wrote."""
         return self._incarnations[number].output()
@@ -252,6 +262,7 @@ class Rig:
     def close(self) -> None:
         """End everything and delete the workspace."""
         self._supervisor.clear()
+        self._outside.clear()
         if self._world is not None:
             self._world.close_services()
         self.workspace.remove()
@@ -264,6 +275,7 @@ class Rig:
         incarnation = self._incarnations[number]
         hit = incarnation.wait(what, self.scenario.deadline_s)
         if hit is not None:
+            self._outside.look()
             return Halt(hit, None, quiet=hit.label == self.scenario.quiet_at)
         death = incarnation.kill()
         self._close(number, death)

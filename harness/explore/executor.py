@@ -6,10 +6,12 @@ import multiprocessing.connection
 import os
 import signal
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self, cast
 
 from harness.experiment.lane import LaneServer, longest_experiment_s
 from harness.experiment.lane_client import LaneClient
+from harness.experiment.sharing import Sharing
 from harness.model.errors import DeadlineError
 
 if TYPE_CHECKING:
@@ -58,6 +60,8 @@ class Executor:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self._scenarios: dict[str, Scenario] = {}
         self._warm: dict[LaneClient, set[str]] = {lane: set() for lane in self._lanes}
+        # Names of scenarios whose workers leave something where no crash image has it.
+        self._leaving: set[str] = set()
         # What each lane has been given and has not answered: a job's index, or None for a warm-up.
         self._given: dict[LaneClient, deque[int | None]] = {lane: deque() for lane in self._lanes}
 
@@ -92,7 +96,8 @@ class Executor:
         """Run experiments.
 
         A lane keeps to the scenarios that it has warmed, where what one experiment found spares
-        the next one some work, and takes over others when it has none left.
+        the next one some work, and takes over others when it has none left. Experiments whose
+        worker leaves something outside of its workspace run one at a time and share nothing.
 
         Args:
             jobs: What to run; their scenarios have been prepared.
@@ -105,16 +110,31 @@ class Executor:
             HarnessError: The harness itself failed.
             StopRequestedError: A signal asked for it.
         """
+        # What a worker leaves outside of its workspace, another experiment of it would find.
+        alone = [index for index, job in enumerate(jobs) if job.scenario in self._leaving]
+        together = [index for index in range(len(jobs)) if index not in alone]
+        for indices in (together, *([index] for index in alone)):
+            for index, result in self._run(jobs, indices, keep=keep):
+                if result.outside:
+                    self._leaving.add(result.scenario)
+                yield index, result
+
+    def _run(
+        self, jobs: Sequence[Job], indices: Sequence[int], *, keep: bool
+    ) -> Iterator[tuple[int, ExperimentResult]]:
         waiting: dict[str, deque[int]] = {}
-        for index, job in enumerate(jobs):
-            waiting.setdefault(job.scenario, deque()).append(index)
+        for index in indices:
+            waiting.setdefault(jobs[index].scenario, deque()).append(index)
         while waiting or any(self._given.values()):
             # One each in turn, so that no lane has two while another has none.
             for _ in range(0 if self._stopping else _AHEAD):
                 for lane in self._lanes:
                     if waiting and len(self._given[lane]) < _AHEAD:
                         index = self._take(lane, waiting)
-                        lane.send(LaneServer.run, jobs[index], self._keep if keep else None)
+                        job = jobs[index]
+                        if job.scenario in self._leaving:
+                            job = replace(job, sharing=Sharing.NOTHING, watched=True)
+                        lane.send(LaneServer.run, job, self._keep if keep else None)
                         self._given[lane].append(index)
             for lane in self._answering():
                 given = self._given[lane].popleft()

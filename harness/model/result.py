@@ -101,6 +101,8 @@ class ExperimentResult:
             nor `BROKEN`, and what was left out.
         incarnations: What each incarnation did.
         survivors: Processes that were left when every incarnation was dead.
+        outside: What the worker left outside of its workspace, as far as it is known; names are
+            shown with ``*`` for what is likely to be drawn.
         seconds: How long it took, in seconds; not part of the outcome.
     """
 
@@ -113,6 +115,7 @@ class ExperimentResult:
     note: str = ""
     incarnations: tuple[IncarnationTrace, ...] = ()
     survivors: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
     seconds: float = field(default=0.0, compare=False)
 
     @property

@@ -149,6 +149,7 @@ class Forker:
         stops: list[PlainStop],
         stem: str,
         interpreter: PlainInterpreter | None,
+        watched: bool,
     ) -> None:
         """Fork an incarnation.
 
@@ -159,14 +160,17 @@ class Forker:
             stops: Where it is to stop.
             stem: What the paths of its orders, trace and output begin with.
             interpreter: What it takes for an interpreter of its own; None for a mere fork.
+            watched: Whether it notes what it does outside of its workspace.
         """
         pid = os.fork()
         if pid == 0:
             try:
                 self._channel.close()
                 if interpreter is not None:
-                    become_interpreter(interpreter, self._environment, site, stops, stem, self._pid)
-                live(lambda: self._workers[scenario], site, stops, stem, self._pid)
+                    become_interpreter(
+                        interpreter, self._environment, site, stops, stem, self._pid, watched
+                    )
+                live(lambda: self._workers[scenario], site, stops, stem, self._pid, watched)
             finally:
                 os._exit(_EXIT_ERROR)
         self._pids[number] = pid

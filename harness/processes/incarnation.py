@@ -47,6 +47,7 @@ class Incarnation:
         site: What the worker is given.
         control_dir: Directory for orders, trace and output of this incarnation.
         fresh: Whether it gets an interpreter of its own.
+        watched: Whether it notes what it does outside of its workspace (`outside_notes`).
 
     Attributes:
         number: Its number in the experiment, from 1.
@@ -64,6 +65,7 @@ class Incarnation:
         control_dir: Path,
         *,
         fresh: bool = False,
+        watched: bool = False,
     ) -> None:
         self.number = site.incarnation
         self._supervisor = supervisor
@@ -75,6 +77,7 @@ class Incarnation:
         self._child = 0
         self._to_fork = (scenario, site)
         self._fresh = fresh
+        self._watched = watched
 
     def resume(self, stops: Sequence[StopOrder]) -> None:
         """Let it run; it is told where to stop next before it goes on.
@@ -93,7 +96,9 @@ class Incarnation:
             return
         self.has_run = True
         scenario, site = self._to_fork
-        self._supervisor.fork(scenario, site, self._stem, stops, fresh=self._fresh)
+        self._supervisor.fork(
+            scenario, site, self._stem, stops, fresh=self._fresh, watched=self._watched
+        )
 
     def wait(self, what: str, deadline_s: float) -> Hit | None:
         """Wait until it stops at an ordered point or dies.
@@ -160,6 +165,11 @@ class Incarnation:
             self.trace.read()
             return self._die(status, foreign=not ours)
         return self.death
+
+    @property
+    def outside_notes(self) -> Path:
+        """File with what it did outside of its workspace; not there if it did nothing."""
+        return Path(f"{self._stem}.outside.txt")
 
     def output(self, limit_bytes: int = 4000) -> str:
         """Return the end of what it wrote to standard output and error."""

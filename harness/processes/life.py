@@ -43,12 +43,13 @@ _INTERRUPTED = -1
 _exit = os._exit
 
 
-def live(
+def live(  # noqa: PLR0917 - in plain values, as they come through the channel
     load: Callable[[], Worker],
     site: PlainSite,
     stops: list[PlainStop],
     stem: str,
     parent: int,
+    watched: bool,
 ) -> NoReturn:
     """Run a worker as an incarnation, and end the process.
 
@@ -58,6 +59,7 @@ def live(
         stops: Where it is to stop.
         stem: What the paths of its orders, trace and output begin with.
         parent: Pid of the supervisor's process, which this one is not to outlive.
+        watched: Whether it notes what it does outside of its workspace.
     """
     code = EXIT_ERROR
     begun = False
@@ -67,7 +69,7 @@ def live(
                 begun = True
                 begin_life(parent)
                 os.setpgid(0, 0)  # a signal to the worker's process group is its own affair
-                code = _ended(_code_of(lambda: _run(load, site, stops, stem)))
+                code = _ended(_code_of(lambda: _run(load, site, stops, stem, watched=watched)))
             if code == _INTERRUPTED:
                 code = 128 + signal.SIGINT
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -77,13 +79,24 @@ def live(
             continue
 
 
-def _run(load: Callable[[], Worker], site: PlainSite, stops: list[PlainStop], stem: str) -> None:
+def _run(
+    load: Callable[[], Worker],
+    site: PlainSite,
+    stops: list[PlainStop],
+    stem: str,
+    *,
+    watched: bool,
+) -> None:
     enter(site, stem)
     worker = load()
     _seed(site)
     orders = [StopOrder(*stop) for stop in stops]
     points.arm(Armed(f"{stem}.trace.ndjson", orders, f"{stem}.orders.json").hit)
     gc.enable()
+    if watched:
+        from harness.processes.watch_outside import watch_outside  # noqa: PLC0415 - seldom needed
+
+        watch_outside(site[0].rpartition("/")[0], f"{stem}.outside.txt")
     worker(Site.from_plain(site))
 
 

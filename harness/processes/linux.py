@@ -75,6 +75,21 @@ def children(pid: int) -> set[int]:
         return {process.pid for process in psutil.Process(pid).children()}
 
 
+def descendants(pid: int) -> set[int]:
+    """Return everything that lives below a process, its children's children too.
+
+    Args:
+        pid: The process.
+    """
+    found: set[int] = set()
+    waiting = {pid}
+    while waiting:
+        new = children(waiting.pop()) - found
+        found |= new
+        waiting |= new
+    return found
+
+
 def wait_until_stopped(pid: int, deadline_s: float) -> bool:
     """Wait until a process that is about to stop itself, and is not our child, stands still.
 

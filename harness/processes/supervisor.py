@@ -115,6 +115,7 @@ class Supervisor:
         stops: Sequence[StopOrder],
         *,
         fresh: bool = False,
+        watched: bool = False,
     ) -> None:
         """Have an incarnation forked; does not wait until that has happened.
 
@@ -124,10 +125,11 @@ class Supervisor:
             stem: What the paths of its orders, trace and output begin with.
             stops: Where it is to stop.
             fresh: Whether it gets an interpreter of its own.
+            watched: Whether it notes what it does outside of its workspace.
         """
         orders = [stop.plain for stop in stops]
         own = self._interpreter(scenario, site) if fresh else None
-        self._tell(Forker.fork, site.incarnation, scenario, site.plain, orders, stem, own)
+        self._tell(Forker.fork, site.incarnation, scenario, site.plain, orders, stem, own, watched)
 
     def _interpreter(self, scenario: str, site: Site) -> PlainInterpreter:
         hash_seed = hash_seed_of_interpreter(site.seed, site.incarnation, os.environ)
@@ -144,6 +146,11 @@ class Supervisor:
     def kill(self, number: int, child: int, deadline_s: float) -> tuple[int | None, bool]:
         """Kill an incarnation: see `Forker.kill`."""
         return self.call(Forker.kill, deadline_s + _ANSWER_S, number, child, deadline_s)
+
+    @property
+    def pid(self) -> int:
+        """Pid of the process."""
+        return self._process.pid
 
     @property
     def has_children(self) -> bool:

@@ -93,6 +93,11 @@ class ScenarioOutcome(ScenarioRun):
     pins: Pins = NO_PINS
 
     @property
+    def outside(self) -> tuple[str, ...]:
+        """What the worker left outside of its workspace, as far as it is known."""
+        return tuple(sorted({left for result in self.results for left in result.outside}))
+
+    @property
     def control(self) -> ExperimentResult:
         """The leg without a fault."""
         return self.results[0]

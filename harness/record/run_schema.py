@@ -71,7 +71,10 @@ class ForkSampleRow(TypedDict):
 
 
 class ScenarioRow(TypedDict):
-    """A scenario against its pin; it is not finished when the run was interrupted before."""
+    """A scenario against its pin; it is not finished when the run was interrupted before.
+
+    `outside` is what its worker left outside of its workspace, where other experiments see it.
+    """
 
     name: str
     pin: str
@@ -81,6 +84,7 @@ class ScenarioRow(TypedDict):
     inconclusive: list[str]
     bounds: list[str]
     fork_sample: ForkSampleRow
+    outside: list[str]
     oracles: list[OracleRow]
 
 

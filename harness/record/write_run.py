@@ -249,6 +249,7 @@ def _scenario(outcome: ScenarioOutcome, masking: Masking) -> ScenarioRow:
         "inconclusive": [masking.text(text[:_TEXT_CHARS]) for text in outcome.inconclusive()],
         "bounds": [masking.text(text) for text in outcome.bounds],
         "fork_sample": outcome.sample.row,
+        "outside": [masking.text(left[:_TEXT_CHARS]) for left in outcome.outside],
         "oracles": [
             {"name": oracle.name, "promise": oracle.promise} for oracle in outcome.scenario.judges
         ],

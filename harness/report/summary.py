@@ -55,6 +55,7 @@ def print_summary(console: Console, record: RunRecord, directory: Path) -> None:
             _print_scenario(console, record, scenario, directory)
     _print_pins(console, record)
     _print_bounds(console, record)
+    _print_outside(console, record)
     totals, timing = record["totals"], record["timing"]
     console.print(
         f"\nmoments: {totals['moments_found']} found, {totals['moments_struck']} struck, "
@@ -188,6 +189,19 @@ def _print_bounds(console: Console, record: RunRecord) -> None:
     for scenario in bounded[:_SHOWN]:
         _print(console, f"{plain(scenario['name'])}: {plain('; '.join(scenario['bounds']))}")
     _print_more(console, len(bounded))
+
+
+def _print_outside(console: Console, record: RunRecord) -> None:
+    """Print what workers left outside of their workspaces."""
+    leaving = [row for row in record["scenarios"] if row["outside"]]
+    for scenario in leaving[:_SHOWN]:
+        left = ", ".join(plain(each) for each in scenario["outside"][:_SHOWN])
+        _print(
+            console,
+            f"{plain(scenario['name'])}: its worker leaves something outside of its workspace, "
+            f"where other experiments and programs see it: {left}",
+        )
+    _print_more(console, len(leaving))
 
 
 def _print(console: Console, text: str) -> None:
