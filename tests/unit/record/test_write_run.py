@@ -92,6 +92,7 @@ def test_the_record_says_what_was_asked_and_what_came_out() -> None:
             "inconclusive": [],
             "bounds": [],
             "fork_sample": {"experiments": [], "why_not": "this run did not come to it"},
+            "outside": [],
             "oracles": [
                 {"name": "starts-again", "promise": STARTS_AGAIN.promise},
                 {"name": "first", "promise": "what was promised"},
