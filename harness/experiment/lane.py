@@ -2,7 +2,8 @@
 
 It is spawned; `harness.experiment.lane_client` is the owner's side. Replies go through a pipe, in
 the order of the requests. A lane whose owner dies ends by itself and takes everything below it
-along.
+along. If its supervisor or its world is lost it begins again below, and the experiment is run once
+more.
 """
 
 from __future__ import annotations
@@ -17,20 +18,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.experiment.confirmation import MOST_RUNS, Attempt, confirmed, same
+from harness.experiment.lost import clear_up_after_the_dead, lost_result
 from harness.experiment.protocol import RealSteps, judge, run_experiment, settle
 from harness.experiment.rig import Rig
 from harness.experiment.sharing import SharedSteps, Sharing, longest_prefix
 from harness.experiment.state_cache import StateCache
 from harness.images.run_folder import control_image
-from harness.images.scratch import sweep_scratch, take_scratch
+from harness.images.scratch import take_scratch
 from harness.images.tree import move_tree, remove_tree
 from harness.images.workspace import surroundings
-from harness.model.errors import HarnessError
+from harness.model.errors import HarnessError, ProcessLostError
 from harness.model.hash_seed import VARIABLE, hash_seed_of_forks
 from harness.model.oracle import Evidence
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL
-from harness.processes.linux import die_with_parent
+from harness.processes.family_mark import FamilyMark
+from harness.processes.linux import adopt_orphans, die_of, die_with_parent, end_children
 from harness.processes.pickling import portable
 from harness.processes.supervisor import Supervisor
 
@@ -104,44 +107,60 @@ class LaneServer:
         # Always the same path, as a worker may have written it down; short, for a socket is in it.
         self._place = root / "now"
         hash_seed = hash_seed_of_forks(seed, os.environ)
-        self._supervisor = Supervisor({**surroundings(self._place), VARIABLE: hash_seed})
+        self._surroundings = {**surroundings(self._place), VARIABLE: hash_seed}
+        self._supervisor = Supervisor(self._surroundings)
         self._world: World | None = None
         self._scenarios: dict[str, Scenario] = {}
+        self._warm: set[str] = set()
         self._rig: Rig | None = None
         self._cache = StateCache(root / "known")
 
     def prepare(self, scenario: Scenario) -> None:
         """Warm a scenario's worker, and get its world ready."""
-        if scenario.name in self._scenarios:
-            return
-        if scenario.services and self._world is None:
-            # Not before it is needed: it imports an HTTP server.
-            from harness.world.client import World  # noqa: PLC0415
-
-            self._world = World.start()
-        self._scenarios[scenario.name] = scenario
-        with _closed_in_the_end(self._new_rig(scenario, 0)) as rig:
-            self._supervisor.prepare(scenario.name, scenario.worker, scenario.warm, rig.site(1))
+        self._scenarios.setdefault(scenario.name, scenario)
+        try:
+            self._get_ready(scenario.name)
+        except ProcessLostError:
+            self._begin_again()
+            try:
+                self._get_ready(scenario.name)
+            except ProcessLostError as error:
+                self._begin_again()
+                raise HarnessError(
+                    f"during the warm-up of {scenario.name!r}, {error.what} {error.fate}"
+                ) from None
 
     def run(self, job: Job, keep: Path | None) -> ExperimentResult:
         """Run an experiment; keep the workspace of a broken one.
 
-        What does not hold with the help of what is known is run again without: that one counts.
+        What does not hold with the help of what is known is run again without: that one counts. If
+        the supervisor or the world is lost meanwhile, all of it is done once more.
         """
         began = time.monotonic()
+        try:
+            result = self._confirmed(job, keep)
+        except ProcessLostError as first:
+            self._begin_again()
+            try:
+                result = self._confirmed(job, keep)
+            except ProcessLostError as second:
+                self._begin_again()
+                result = lost_result(job.scenario, job.schedule, job.seed, first, second)
+        return replace(result, seconds=time.monotonic() - began)
+
+    def _confirmed(self, job: Job, keep: Path | None) -> ExperimentResult:
+        self._get_ready(job.scenario)
 
         def run_once(*, alone: bool, repeats: ExperimentResult | None) -> Attempt:
             sharing = Sharing.NOTHING if alone else job.sharing
             return self._run(job, sharing, keep, repeats)
 
         if job.confirm:
-            result = confirmed(run_once)
-        else:
-            attempt = run_once(alone=False, repeats=None)
-            if attempt.shared and attempt.result.verdict is not Verdict.HELD:
-                attempt = run_once(alone=True, repeats=None)
-            result = attempt.result
-        return replace(result, seconds=time.monotonic() - began)
+            return confirmed(run_once)
+        attempt = run_once(alone=False, repeats=None)
+        if attempt.shared and attempt.result.verdict is not Verdict.HELD:
+            attempt = run_once(alone=True, repeats=None)
+        return attempt.result
 
     def _run(
         self, job: Job, sharing: Sharing, keep: Path | None, repeats: ExperimentResult | None
@@ -161,6 +180,7 @@ class LaneServer:
         ) as rig:
             steps = SharedSteps(rig, self._cache, sharing) if sharing else RealSteps(rig)
             result = run_experiment(rig, job.schedule, steps, digests=job.digests)
+            self._check()
             result = replace(result, outside=rig.left_outside())
             shared = isinstance(steps, SharedSteps) and steps.used
             if keep is None:
@@ -175,6 +195,7 @@ class LaneServer:
 
     def open(self, scenario: str, seed: int) -> tuple[Path, Path]:
         """Open a rig to be used verb by verb."""
+        self._get_ready(scenario)
         self._rig = self._new_rig(self._scenarios[scenario], seed)
         return self._rig.workspace.worker_dir, self._rig.workspace.world_dir
 
@@ -206,15 +227,50 @@ class LaneServer:
 
     def close(self) -> None:
         """Close the open rig."""
-        if self._rig is not None:
-            self._rig.close()
-            self._rig = None
+        rig, self._rig = self._rig, None
+        if rig is not None:
+            try:
+                self._check()
+                rig.close()
+            except ProcessLostError:
+                rig.abandon()
+                self._begin_again()
 
     def end(self) -> None:
         """End everything below this process."""
         self._supervisor.end()
         if self._world is not None:
-            self._world.stop()
+            with suppress(HarnessError):  # it is lost, or what it failed at has been told
+                self._world.stop()
+        # What a supervisor that was lost has left: it came up to this process.
+        end_children()
+
+    def _begin_again(self) -> None:
+        """Replace what is below this process; workers are warmed again when they are needed."""
+        self.end()
+        remove_tree(self._place)
+        self._supervisor = Supervisor(self._surroundings)
+        self._world = None
+        self._warm.clear()
+
+    def _get_ready(self, name: str) -> None:
+        """See that the world is there if it is needed, and that a scenario's worker is warm."""
+        scenario = self._scenarios[name]
+        if scenario.services and self._world is None:
+            # Not before it is needed: it imports an HTTP server.
+            from harness.world.client import World  # noqa: PLC0415
+
+            self._world = World.start()
+        if name not in self._warm:
+            with _closed_in_the_end(self._new_rig(scenario, 0)) as rig:
+                self._supervisor.prepare(name, scenario.worker, scenario.warm, rig.site(1))
+            self._warm.add(name)
+
+    def _check(self) -> None:
+        """See that supervisor and world are there; without them nothing is evidence."""
+        self._supervisor.check()
+        if self._world is not None:
+            self._world.check()
 
     @property
     def _open_rig(self) -> Rig:
@@ -246,14 +302,15 @@ class LaneServer:
 
 @contextmanager
 def _closed_in_the_end(rig: Rig) -> Iterator[Rig]:
-    """Close a rig after use, unless this process was told to leave in the middle of it.
+    """Close a rig after use, unless everything below is about to be ended as a whole.
 
-    Then the supervisor may be waiting for a worker that hangs, and answers nothing; it is ended as
-    a whole, and so is everything else below.
+    So it is when this process was told to leave: the supervisor may be waiting for a worker that
+    hangs, and answers nothing. And so it is when supervisor or world is lost.
     """
     try:
         yield rig
-    except SystemExit:
+    except (SystemExit, ProcessLostError):
+        rig.abandon()
         raise
     except BaseException:
         rig.close()
@@ -277,11 +334,14 @@ def serve(connection: Connection, root: Path, cpu: int | None, seed: int) -> Non
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _leave)
     die_with_parent(os.getppid(), signal.SIGTERM)
-    sweep_scratch(root)
+    adopt_orphans()
+    clear_up_after_the_dead(root)
+    mark = FamilyMark(root)
     scratch = take_scratch(root)
     # Oracles read copies of databases; their scratch files belong with ours.
     tempfile.tempdir = str(scratch)
     server = LaneServer(scratch, seed)
+    told_to_leave = False
     try:
         try:
             while True:
@@ -292,10 +352,15 @@ def serve(connection: Connection, root: Path, cpu: int | None, seed: int) -> Non
         finally:
             # The owner closes the pipe and sends SIGTERM: one may come while we act on the other.
             signal.signal(signal.SIGTERM, _stay)
+    except SystemExit:
+        told_to_leave = True
     finally:
         server.end()
         with suppress(OSError):  # what cannot be deleted is left to be seen
             remove_tree(scratch)
+        mark.remove()
+    if told_to_leave:
+        die_of(signal.SIGTERM)
 
 
 def _leave(_number: int, _frame: object) -> None:

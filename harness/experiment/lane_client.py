@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
 import multiprocess
 
 from harness.experiment.lane import LaneServer, serve
-from harness.model.errors import DeadlineError, HarnessError, UsageError
+from harness.experiment.lost import clear_up_after_the_dead
+from harness.model.errors import DeadlineError, HarnessError, ProcessLostError, UsageError
+from harness.processes.fate import LOOK_S, ended, stopped
 from harness.processes.pickling import portable
 
 if TYPE_CHECKING:
@@ -46,6 +51,7 @@ class LaneClient:
     """
 
     def __init__(self, root: Path, cpu: int | None = None, seed: int = 0) -> None:
+        self._root = root
         context = multiprocess.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=serve, args=(theirs, root, cpu, seed), name="lane")
@@ -61,6 +67,11 @@ class LaneClient:
     def pid(self) -> int:
         """Pid of the lane's process."""
         return cast("int", self._process.pid)
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether somebody has stopped the lane's process; `receive` says by which signal."""
+        return bool(stopped(self.pid))
 
     def send(
         self,
@@ -81,12 +92,17 @@ class LaneClient:
         """Wait for the reply to the oldest request that has none yet.
 
         Raises:
-            HarnessError: What the lane answered, or that it is gone.
+            HarnessError: What the lane answered, or that it ended by itself.
+            ProcessLostError: A signal ended the lane, or stopped it; it is gone now.
             UsageError: The main module of this program uses the harness when it is imported.
             DeadlineError: No reply in time.
         """
-        if not self.connection.poll(deadline_s):
-            raise DeadlineError("a reply of a lane", deadline_s)
+        end = time.monotonic() + deadline_s
+        while not self.connection.poll(max(0.0, min(LOOK_S, end - time.monotonic()))):
+            if self.stands_still:
+                raise self._gone()
+            if time.monotonic() >= end:
+                raise DeadlineError("a reply of a lane", deadline_s)
         try:
             good, value = self.connection.recv()
         except (EOFError, OSError):
@@ -96,13 +112,20 @@ class LaneClient:
         return value
 
     def _gone(self) -> HarnessError:
+        if fate := stopped(self.pid):
+            self._kill()
+            return ProcessLostError("the lane", fate)
         self._process.join(_STOP_S)
-        if self._process.exitcode == _NO_MAIN_GUARD:
+        code = self._process.exitcode
+        if code == _NO_MAIN_GUARD:
             return UsageError(
                 'put the code that uses the harness below `if __name__ == "__main__":`; the '
                 "processes that it starts import the main file of this program again"
             )
-        return HarnessError(f"lane {self.pid} ended unexpectedly")
+        if code is None or code < 0:
+            self._kill()
+            return ProcessLostError("the lane", ended(code))
+        return HarnessError(f"a lane {ended(code)}")
 
     def call(
         self,
@@ -135,9 +158,16 @@ class LaneClient:
         """End the lane and everything below it, whatever it is doing."""
         self.connection.close()
         self._process.terminate()
+        if self.stands_still:
+            os.kill(self.pid, signal.SIGCONT)
         self._process.join(_STOP_S)
         if self._process.is_alive():
-            self._process.kill()
-            self._process.join(_STOP_S)
+            self._kill()
         with suppress(ValueError):  # it is in the middle of a system call that cannot be ended
             self._process.close()
+
+    def _kill(self) -> None:
+        """See that the process is gone, and everything that it leaves."""
+        self._process.kill()
+        self._process.join(_STOP_S)
+        clear_up_after_the_dead(self._root)

@@ -259,6 +259,10 @@ class Rig:
         """Return the end of what an incarnation wrote."""
         return self._incarnations[number].output()
 
+    def abandon(self) -> None:
+        """Delete what nobody else will: everything below the lane is about to be ended."""
+        self._outside.clear()
+
     def close(self) -> None:
         """End everything and delete the workspace."""
         self._supervisor.clear()

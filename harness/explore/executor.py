@@ -5,14 +5,16 @@ from __future__ import annotations
 import multiprocessing.connection
 import os
 import signal
+import time
 from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self, cast
 
 from harness.experiment.lane import LaneServer, longest_experiment_s
 from harness.experiment.lane_client import LaneClient
+from harness.experiment.lost import lost_result
 from harness.experiment.sharing import Sharing
-from harness.model.errors import DeadlineError
+from harness.model.errors import DeadlineError, HarnessError, ProcessLostError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,9 +28,15 @@ if TYPE_CHECKING:
 _AHEAD = 2
 """How many experiments a lane is given at once, so that it need not wait for the next."""
 
+_LOOK_S = 1.0
+"""How often to look whether a lane that is waited for stands still."""
+
 
 class Executor:
     """Runs experiments on lanes.
+
+    A lane that is lost is replaced. What it was doing is done once more; an experiment that loses
+    its lane again comes to that.
 
     Args:
         lanes: How many run at once.
@@ -49,21 +57,18 @@ class Executor:
     ) -> None:
         self._keep = keep
         self._stop = stop
-        cores = sorted(os.sched_getaffinity(0))
-        # A lane ignores a Ctrl-C at the terminal, but only once it has begun.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            self._lanes = [
-                LaneClient(root, cores[number % len(cores)], seed) for number in range(lanes)
-            ]
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        self._root = root
+        self._seed = seed
+        self._lanes = [self._new_lane(number) for number in range(lanes)]
         self._scenarios: dict[str, Scenario] = {}
         self._warm: dict[LaneClient, set[str]] = {lane: set() for lane in self._lanes}
         # Names of scenarios whose workers leave something where no crash image has it.
         self._leaving: set[str] = set()
-        # What each lane has been given and has not answered: a job's index, or None for a warm-up.
-        self._given: dict[LaneClient, deque[int | None]] = {lane: deque() for lane in self._lanes}
+        # What each lane has been given and has not answered: a job's index, or what to warm.
+        self._given: dict[LaneClient, deque[int | Scenario]] = {
+            lane: deque() for lane in self._lanes
+        }
+        self._lost_in_warm_up: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -87,8 +92,11 @@ class Executor:
                 if waiting and not self._given[lane]:
                     self._warm_up(lane, waiting.popleft())
             for lane in self._answering():
-                self._given[lane].popleft()
-                lane.receive()
+                scenario, answer = self._received(lane)
+                if isinstance(answer, ProcessLostError):
+                    self._replace(lane)
+                    self._must_not_be_lost_again(cast("Scenario", scenario), answer)
+                    waiting.append(cast("Scenario", scenario))
 
     def run(
         self, jobs: Sequence[Job], *, keep: bool = True
@@ -125,6 +133,7 @@ class Executor:
         waiting: dict[str, deque[int]] = {}
         for index in indices:
             waiting.setdefault(jobs[index].scenario, deque()).append(index)
+        losses: dict[int, ProcessLostError] = {}
         while waiting or any(self._given.values()):
             # One each in turn, so that no lane has two while another has none.
             for _ in range(0 if self._stopping else _AHEAD):
@@ -137,14 +146,74 @@ class Executor:
                         lane.send(LaneServer.run, job, self._keep if keep else None)
                         self._given[lane].append(index)
             for lane in self._answering():
-                given = self._given[lane].popleft()
-                answer = lane.receive()
-                if given is not None:
-                    yield given, cast("ExperimentResult", answer)
+                done, answer = self._received(lane)
+                if isinstance(answer, ProcessLostError):
+                    yield from self._give_back(self._replace(lane), answer, jobs, waiting, losses)
+                elif isinstance(done, int):
+                    yield done, cast("ExperimentResult", answer)
+
+    def _received(self, lane: LaneClient) -> tuple[int | Scenario, object]:
+        """Return the oldest of what a lane was given, and its answer, or how the lane was lost."""
+        try:
+            answer = lane.receive()
+        except ProcessLostError as error:
+            return self._given[lane][0], error
+        except HarnessError:
+            self._given[lane].popleft()
+            raise
+        return self._given[lane].popleft(), answer
+
+    def _give_back(
+        self,
+        given: deque[int | Scenario],
+        error: ProcessLostError,
+        jobs: Sequence[Job],
+        waiting: dict[str, deque[int]],
+        losses: dict[int, ProcessLostError],
+    ) -> Iterator[tuple[int, ExperimentResult]]:
+        """Let what a lost lane was given be done by another, unless it is lost the second time."""
+        first = given[0]
+        if not isinstance(first, int):
+            self._must_not_be_lost_again(first, error)
+        elif first in losses:
+            given.popleft()
+            job = jobs[first]
+            yield first, lost_result(job.scenario, job.schedule, job.seed, losses[first], error)
+        else:
+            losses[first] = error
+        for index in reversed(given):
+            if isinstance(index, int):
+                waiting.setdefault(jobs[index].scenario, deque()).appendleft(index)
+
+    def _new_lane(self, number: int) -> LaneClient:
+        cores = sorted(os.sched_getaffinity(0))
+        # A lane ignores a Ctrl-C at the terminal, but only once it has begun.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return LaneClient(self._root, cores[number % len(cores)], self._seed)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+    def _replace(self, lost: LaneClient) -> deque[int | Scenario]:
+        """Put another lane in the place of one that is lost; return what that had been given."""
+        lost.stop()
+        del self._warm[lost]
+        number = self._lanes.index(lost)
+        lane = self._lanes[number] = self._new_lane(number)
+        self._warm[lane] = set()
+        self._given[lane] = deque()
+        return self._given.pop(lost)
+
+    def _must_not_be_lost_again(self, scenario: Scenario, error: ProcessLostError) -> None:
+        if scenario.name in self._lost_in_warm_up:
+            raise HarnessError(
+                f"during the warm-up of {scenario.name!r}, {error.what} {error.fate}"
+            )
+        self._lost_in_warm_up.add(scenario.name)
 
     def _warm_up(self, lane: LaneClient, scenario: Scenario) -> None:
         lane.send(LaneServer.prepare, scenario)
-        self._given[lane].append(None)
+        self._given[lane].append(scenario)
         self._warm[lane].add(scenario.name)
 
     def _take(self, lane: LaneClient, waiting: dict[str, deque[int]]) -> int:
@@ -166,19 +235,26 @@ class Executor:
     def _answering(self) -> list[LaneClient]:
         """Wait for lanes to answer the oldest request that they have been given.
 
-        Once a stop was asked for, only what has been answered already is taken.
+        Once a stop was asked for, only what has been answered already is taken. A lane that stands
+        still is among them: asked for its answer, it says why there is none.
         """
-        busy = [lane.connection for lane in self._lanes if self._given[lane]]
+        busy = [lane for lane in self._lanes if self._given[lane]]
         stop = [self._stop.fileno()] if self._stop is not None else []
         longest_s = longest_experiment_s(self._scenarios.values())
-        patience_s = 0.0 if self._stopping else longest_s
-        ready = multiprocessing.connection.wait([*busy, *stop], patience_s)
-        answering = [lane for lane in self._lanes if lane.connection in ready]
-        if self._stop is not None and not answering:
-            self._stop.check()
-        if not ready:
-            raise DeadlineError("an experiment to end", longest_s)
-        return answering
+        end = time.monotonic() + longest_s
+        while True:
+            patience_s = 0.0 if self._stopping else _LOOK_S
+            waited_for = [*(lane.connection for lane in busy), *stop]
+            ready = multiprocessing.connection.wait(waited_for, patience_s)
+            answering = [lane for lane in busy if lane.connection in ready]
+            if self._stop is not None and not answering:
+                self._stop.check()
+            if ready:
+                return answering
+            if still := [lane for lane in busy if lane.stands_still]:
+                return still
+            if time.monotonic() >= end:
+                raise DeadlineError("an experiment to end", longest_s)
 
     @property
     def _stopping(self) -> bool:

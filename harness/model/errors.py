@@ -49,6 +49,23 @@ class UnknownNameError(UsageError):
         return type(self), (self.kind, self.name, self.known)
 
 
+class ProcessLostError(HarnessError):
+    """A process of the harness ended or was stopped, and the harness had not seen to it.
+
+    Args:
+        what: Which it was, for example ``"the supervisor"``.
+        fate: What became of it, for example ``"was killed by SIGKILL"``.
+    """
+
+    def __init__(self, what: str, fate: str) -> None:
+        self.what = what
+        self.fate = fate
+        super().__init__(f"{what} {fate}, and the harness had not seen to it")
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.what, self.fate)
+
+
 class DeadlineError(HarnessError):
     """A wait ended without its event.
 

@@ -67,11 +67,16 @@ class Death:
 
     def __str__(self) -> str:
         if self.signal:
-            return f"killed by {_name(self.signal)}"
+            return f"killed by {signal_name(self.signal)}"
         return f"exited with code {self.exit_code}"
 
 
-def _name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """Return the name of a signal.
+
+    Args:
+        number: Its number.
+    """
     try:
         return signal.Signals(number).name
     except ValueError:  # a real-time signal has no name of its own (signal(7))

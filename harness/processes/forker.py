@@ -27,7 +27,13 @@ from harness.processes.exit_handlers import imports_alone_register, keep_finaliz
 from harness.processes.fresh_interpreter import become_interpreter
 from harness.processes.heap import fill_holes
 from harness.processes.life import live
-from harness.processes.linux import adopt_orphans, children, die_with_parent
+from harness.processes.linux import (
+    adopt_orphans,
+    children,
+    die_of,
+    die_with_parent,
+    end_children,
+)
 from harness.processes.loading import loaded
 
 if TYPE_CHECKING:
@@ -237,26 +243,14 @@ class Forker:
             pass
         if not child or status is None:
             return status, True
-        ends = self._end_all_but(spared)
+        ends = end_children(spared)
         killed = os.WIFSIGNALED(ends.get(child, 0)) and os.WTERMSIG(ends[child]) == signal.SIGKILL
         return status, killed
 
     def clear(self) -> None:
         """Kill and reap everything below this process."""
-        self._end_all_but(set())
+        end_children()
         self._pids.clear()
-
-    def _end_all_but(self, spared: set[int]) -> dict[int, int]:
-        """Kill and reap what is below this process, and return each wait status.
-
-        An orphan's own children come up as orphans of ours, so it takes another look.
-        """
-        ends: dict[int, int] = {}
-        while found := children(self._pid) - spared:
-            for pid in found:
-                os.kill(pid, signal.SIGKILL)
-                _, ends[pid] = os.waitpid(pid, 0)
-        return ends
 
 
 def _other_threads() -> list[str]:
@@ -294,13 +288,16 @@ def serve(fd: int, owner: int) -> NoReturn:
         sys.stdout.reconfigure(line_buffering=True)
     pid = os.getpid()
     forker = Forker(Channel(fd))
+    told_to_leave = False
     try:
         forker.serve()
     except _LeaveError:
-        pass
+        told_to_leave = True
     finally:
         if os.getpid() == pid:  # no child comes here; if one did, it would end its siblings
             forker.clear()
+        if told_to_leave:
+            die_of(signal.SIGTERM)
         os._exit(0)
 
 

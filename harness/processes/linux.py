@@ -6,6 +6,11 @@ import ctypes
 import os
 import signal
 import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import NoReturn
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -69,7 +74,11 @@ def children(pid: int) -> set[int]:
     try:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:  # noqa: PTH123
             return {int(child) for child in file.read().split()}
-    except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN
+    except ProcessLookupError:
+        return set()
+    except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN, or it is gone
+        if not os.path.exists(f"/proc/{pid}"):  # noqa: PTH110 - as above
+            return set()
         import psutil  # noqa: PLC0415 - heavy, and seldom needed
 
         return {process.pid for process in psutil.Process(pid).children()}
@@ -88,6 +97,37 @@ def descendants(pid: int) -> set[int]:
         found |= new
         waiting |= new
     return found
+
+
+def end_children(spared: Collection[int] = ()) -> dict[int, int]:
+    """Kill and reap what is below this process, which adopts orphans and has one thread.
+
+    An orphan's own children come up as orphans of ours, so it takes another look.
+
+    Args:
+        spared: Children that are left alone.
+
+    Returns:
+        The wait status of each.
+    """
+    ends: dict[int, int] = {}
+    while found := children(os.getpid()).difference(spared):
+        for pid in found:
+            os.kill(pid, signal.SIGKILL)
+            _, ends[pid] = os.waitpid(pid, 0)
+    return ends
+
+
+def die_of(number: int) -> NoReturn:
+    """End this process by a signal that it had taken in, so that its wait status tells of it.
+
+    Args:
+        number: The signal; by default, it ends a process.
+    """
+    signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+    os.kill(os.getpid(), number)
+    os._exit(128 + number)  # not reached: an unblocked signal comes before `kill` returns
 
 
 def wait_until_stopped(pid: int, deadline_s: float) -> bool:

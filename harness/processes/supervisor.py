@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
 from multiprocess import spawn
 
-from harness.model.errors import DeadlineError, HarnessError
+from harness.model.errors import DeadlineError, HarnessError, ProcessLostError
 from harness.model.hash_seed import hash_seed_of_interpreter
 from harness.processes.channel import Channel
+from harness.processes.fate import LOOK_S, ended, stopped
 from harness.processes.forker import Forker
 from harness.processes.fresh_interpreter import interpreter_command
 from harness.processes.linux import children
@@ -43,10 +46,6 @@ _ANSWER_S = 30.0
 
 _WARM_UP_S = 300.0
 _STOP_S = 10.0
-
-
-class SupervisorGoneError(HarnessError):
-    """The process that forks has ended though nobody told it to."""
 
 
 class Supervisor:
@@ -79,6 +78,7 @@ class Supervisor:
                 },
             )
         self._channel = Channel(ours.detach())
+        self._lost: ProcessLostError | None = None
         self._answered = select.poll()
         self._answered.register(self._channel.fd, select.POLLIN)
 
@@ -155,7 +155,7 @@ class Supervisor:
     @property
     def has_children(self) -> bool:
         """Whether anything lives below the process, or has died there and is not reaped."""
-        return bool(children(self._process.pid))
+        return self._process.returncode is None and bool(children(self._process.pid))
 
     def survivors(self) -> tuple[str, ...]:
         """Return what lives below the process though every incarnation should be dead.
@@ -176,15 +176,28 @@ class Supervisor:
         return tuple(sorted(found))
 
     def clear(self) -> None:
-        """Kill and reap everything below the process; if it is gone, the kernel has killed it."""
+        """Kill and reap everything below the process.
+
+        If it is lost, there is nobody to do that here: what it left is adopted by the lane.
+        """
         if self.has_children:
-            with suppress(SupervisorGoneError):
+            with suppress(ProcessLostError):
                 self.call(Forker.clear, _ANSWER_S)
+
+    def check(self) -> None:
+        """See that the process is there, and does not stand still.
+
+        Raises:
+            ProcessLostError: It has ended, or was stopped, though the harness had not seen to it.
+        """
+        if self._lost or self._process.poll() is not None or stopped(self._process.pid):
+            raise self._gone()
 
     def end(self) -> None:
         """End the process and everything below it, whatever it is doing."""
         self._channel.close()
         self._process.terminate()
+        self._process.send_signal(signal.SIGCONT)  # it may have been stopped
         try:
             self._process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
@@ -207,12 +220,16 @@ class Supervisor:
 
         Raises:
             HarnessError: What the process answered.
-            SupervisorGoneError: It is gone.
+            ProcessLostError: It has ended, or was stopped.
             DeadlineError: No answer in time.
         """
         self._send(True, method.__name__, cast("tuple[Plain, ...]", arguments))
-        if not self._answered.poll(patience_s * 1000):
-            raise DeadlineError(f"a supervisor's answer to {method.__name__}", patience_s)
+        end = time.monotonic() + patience_s
+        while not self._answered.poll(1000 * max(0.0, min(LOOK_S, end - time.monotonic()))):
+            if stopped(self._process.pid):
+                raise self._gone()
+            if time.monotonic() >= end:
+                raise DeadlineError(f"a supervisor's answer to {method.__name__}", patience_s)
         try:
             good, value = cast("tuple[bool, object]", self._channel.receive())
         except (EOFError, OSError):
@@ -235,8 +252,19 @@ class Supervisor:
         except OSError:
             raise self._gone() from None
 
-    def _gone(self) -> SupervisorGoneError:
-        return SupervisorGoneError(f"supervisor {self._process.pid} ended unexpectedly")
+    def _gone(self) -> ProcessLostError:
+        """Say what became of the process, and see that it is gone for good."""
+        if self._lost is None:
+            fate = stopped(self._process.pid)
+            if not fate:
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(_STOP_S)
+                fate = ended(self._process.returncode)
+            self._lost = ProcessLostError("the supervisor", fate)
+            self._process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_STOP_S)
+        return self._lost
 
 
 def _pickled(prepared: object) -> tuple[bytes, Main]:

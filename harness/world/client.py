@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 import multiprocess
 from multiprocess.util import Finalize
 
-from harness.model.errors import DeadlineError, HarnessError, UsageError
+from harness.model.errors import DeadlineError, HarnessError, ProcessLostError, UsageError
+from harness.processes.fate import LOOK_S, ended, stopped
 from harness.processes.pickling import portable
 from harness.world.host import serve
 from harness.world.messages import (
@@ -68,6 +70,7 @@ class World:
         self._pipe = pipe
         self._deadline_s = deadline_s
         self._ended = False
+        self._lost: ProcessLostError | None = None
         # An owner that exits without `stop` closes the pipe, which ends the process. It has to
         # happen before multiprocess waits for its children at exit.
         self._release = Finalize(self, pipe.close, exitpriority=10)
@@ -172,6 +175,20 @@ class World:
         """
         self._call(CloseServices())
 
+    def check(self) -> None:
+        """See that the process is there, and does not stand still.
+
+        Raises:
+            ProcessLostError: It has ended, or was stopped, though nobody here had seen to it.
+        """
+        if self._lost is None and not self._ended:
+            if fate := stopped(self._process.pid):
+                self._died(fate)
+            elif self._process.exitcode is not None:
+                self._died()
+        if self._lost is not None:
+            raise self._lost
+
     def stop(self) -> None:
         """Close what is open and end the process; does nothing the second time.
 
@@ -202,7 +219,7 @@ class World:
 
     def _call(self, call: Call) -> str:
         if self._ended:
-            raise HarnessError("the world is stopped")
+            raise self._lost or HarnessError("the world is stopped")
         what = f"the world to answer {type(call).__name__}"
         try:
             self._pipe.send_bytes(portable(call))
@@ -221,7 +238,7 @@ class World:
 
     def _answer(self, what: str) -> str:
         try:
-            answer = self._pipe.recv() if self._pipe.poll(self._deadline_s) else None
+            answer = self._pipe.recv() if self._answered() else None
         except BlockingIOError:
             answer = None
         except (EOFError, OSError):
@@ -236,9 +253,27 @@ class World:
                 self._kill()
                 raise DeadlineError(what, self._deadline_s)
 
-    def _died(self) -> HarnessError:
-        self._end()
-        return HarnessError(f"the world's process ended with exit code {self._process.exitcode}")
+    def _answered(self) -> bool:
+        """Wait for an answer, or for the end of the pipe; look meanwhile if the world is stopped.
+
+        Raises:
+            ProcessLostError: It is.
+        """
+        end = time.monotonic() + self._deadline_s
+        while not self._pipe.poll(max(0.0, min(LOOK_S, end - time.monotonic()))):
+            if fate := stopped(self._process.pid):
+                raise self._died(fate)
+            if time.monotonic() >= end:
+                return False
+        return True
+
+    def _died(self, fate: str = "") -> ProcessLostError:
+        if fate:
+            self._kill()
+        else:
+            self._end()
+        self._lost = ProcessLostError("the world", fate or ended(self._process.exitcode))
+        return self._lost
 
     def _end(self) -> None:
         """Close the pipe and see the process end, by force if it does not by itself."""

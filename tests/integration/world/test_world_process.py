@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ import pytest
 from worker_side import WorkerSide, registration
 
 import harness
-from harness.model.errors import DeadlineError, HarnessError, UsageError
+from harness.model.errors import DeadlineError, HarnessError, ProcessLostError, UsageError
 from harness.model.workload import Command, Workload
 from harness.world.client import World
 from harness.world.coordinator.facts import read_facts
@@ -232,15 +233,19 @@ def test_a_path_too_long_for_a_socket_is_a_usage_error(world: World, tmp_path: P
     world.close_services()
 
 
-def test_a_world_that_does_not_answer_is_ended() -> None:
+def test_a_world_that_does_not_answer_is_ended(tmp_path: Path) -> None:
     """A call has a deadline; after it the process is gone and every further call says so."""
     world = World.start()
     world._deadline_s = 0.2  # The start may take longer than the test wants to wait.
     watched = os.pidfd_open(world.pid)
+
+    def never() -> Coordinator:
+        threading.Event().wait()
+        return Coordinator()
+
     try:
-        os.kill(world.pid, signal.SIGSTOP)
-        with pytest.raises(DeadlineError, match="CloseServices"):
-            world.close_services()
+        with pytest.raises(DeadlineError, match="Open"):
+            world.open(tmp_path / "world", (never,), NOTHING)
         assert _ended(watched)
         with pytest.raises(HarnessError, match="is stopped"):
             world.close_services()
@@ -249,13 +254,27 @@ def test_a_world_that_does_not_answer_is_ended() -> None:
         world.stop()
 
 
-def test_a_world_that_died_is_an_error() -> None:
-    """A call to a world that was killed names the exit code, and stopping it is quiet."""
+@pytest.mark.parametrize(
+    ("number", "fate"),
+    [
+        (signal.SIGKILL, "was killed by SIGKILL"),
+        (signal.SIGTERM, "was killed by SIGTERM"),
+        (signal.SIGSTOP, "was stopped by SIGSTOP"),
+    ],
+)
+def test_a_world_that_is_lost_says_by_which_signal(number: signal.Signals, fate: str) -> None:
+    """A call says so at once, and so does every later one; the process is gone then."""
     world = World.start()
-    os.kill(world.pid, signal.SIGKILL)
-    with pytest.raises(HarnessError, match="ended with exit code -9"):
-        world.close_services()
-    world.stop()
+    watched = os.pidfd_open(world.pid)
+    try:
+        os.kill(world.pid, number)
+        for ask in (world.close_services, world.check, world.close_services):
+            with pytest.raises(ProcessLostError, match=fate):
+                ask()
+        assert _ended(watched)
+    finally:
+        os.close(watched)
+        world.stop()
 
 
 OWNER = """

@@ -12,11 +12,16 @@ import harness
 from harness.experiment.protocol import EndedError, NotQuietError, RestartError
 from harness.explore.stop_signals import StopRequestedError
 from harness.images.tree import UnimageableError
-from harness.model.errors import DeadlineError, HarnessError, UnknownNameError, UsageError
+from harness.model.errors import (
+    DeadlineError,
+    HarnessError,
+    ProcessLostError,
+    UnknownNameError,
+    UsageError,
+)
 from harness.model.result import Verdict
 from harness.model.schedule import MalformedLabelError
 from harness.processes.incarnation import ForeignStopError
-from harness.processes.supervisor import SupervisorGoneError
 from harness.processes.trace_reader import DamagedTraceError
 
 EVERY = [
@@ -27,7 +32,7 @@ EVERY = [
     DeadlineError("a reply", 2.5),
     ForeignStopError("c"),
     RestartError("d"),
-    SupervisorGoneError("f"),
+    ProcessLostError("the lane", "was killed by SIGKILL"),
     MalformedLabelError("a.b", ["a.b.mid"], "here: ", "!"),
     StopRequestedError(15),
     UnimageableError("f"),
