@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from harness.processes.linux import descendants
-from harness.processes.shared_memory import DIRECTORY, held_by, remove, segments
+from harness.processes.shared_memory import DIRECTORY, held_by, names, new_segments, remove
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,18 +33,18 @@ class LeftOutside:
 
     def __init__(self, supervisor_pid: int) -> None:
         self._supervisor_pid = supervisor_pid
-        self._before = segments()
+        self._before = names()
         self._ours: frozenset[str] = frozenset()
 
     def look(self) -> None:
         """Find out whose the new segments are; best while the worker stands still."""
-        if unknown := segments() - self._before - self._ours:
+        if unknown := new_segments(self._before) - self._ours:
             self._ours |= held_by(descendants(self._supervisor_pid), unknown)
 
     @property
     def appeared(self) -> bool:
         """Whether there are segments that were not there before, whoever has made them."""
-        return not segments() <= self._before
+        return bool(new_segments(self._before))
 
     def found(self, notes: Iterable[Path]) -> tuple[str, ...]:
         """Return what was left, in words, sorted; what is drawn in names is shown as ``*``.
@@ -56,7 +56,7 @@ class LeftOutside:
         for file in notes:
             if file.exists():
                 noted.update(os.fsdecode(file.read_bytes()).splitlines())
-        new = segments() - self._before
+        new = new_segments(self._before)
         self._ours |= {name for name in new if f"{DIRECTORY}/{name}" in noted}
         left = noted | {f"{DIRECTORY}/{name}" for name in self._ours}
         masked = sorted({_DRAWN.sub("*", path) for path in left})

@@ -253,7 +253,8 @@ class Rig:
 
     def left_outside(self) -> tuple[str, ...]:
         """Return what the worker has left outside of the workspace, as far as it is known."""
-        return self._outside.found(each.outside_notes for each in self._incarnations.values())
+        noted = self._incarnations.values() if self._watched else ()
+        return self._outside.found(each.outside_notes for each in noted)
 
     def output(self, number: int) -> str:
         """Return the end of what an incarnation wrote."""

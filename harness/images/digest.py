@@ -13,13 +13,14 @@ import sqlite3
 import stat
 import tempfile
 from contextlib import closing, contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from harness.images.tree import data_segments, has_holes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from harness.model.image import Image
 
@@ -32,7 +33,8 @@ _FORMATS = slice(18, 20)
 """Where the header says how the file is written and read (SQLite, file format, 1.3.3)."""
 
 _MAGIC = b"SQLite format 3\x00"
-_SIDE_FILES = ("-wal", "-shm", "-journal")
+_LOGS = ("-wal", "-journal")
+_SIDE_FILES = (*_LOGS, "-shm")
 
 
 def image_digest(image: Image) -> str:
@@ -87,16 +89,15 @@ def _content(path: str, home: str) -> str:
         return f"-> {text}"
     if not stat.S_ISREG(status.st_mode):
         return f"special {stat.S_IFMT(status.st_mode):o} {status.st_rdev}"
-    file = Path(path)
-    if is_side_file(file):
+    if is_side_file(path):
         return ""
-    if is_database(file):
-        with suppress(sqlite3.Error):  # damaged: then its bytes count, and those beside it
-            return rows_digest(file)
+    if not is_database(path):
+        return _bytes_digest(path, status)
+    with suppress(sqlite3.Error):  # damaged: then its bytes count, and those beside it
+        return rows_digest(path)
+    sides = (path + suffix for suffix in _SIDE_FILES)
     return _bytes_digest(path, status) + "".join(
-        _bytes_digest(side, os.stat(side))
-        for side in (path + suffix for suffix in _SIDE_FILES)
-        if is_database(file) and os.path.exists(side)
+        _bytes_digest(side, os.stat(side)) for side in sides if os.path.exists(side)
     )
 
 
@@ -119,25 +120,30 @@ def _bytes_digest(path: str, status: os.stat_result) -> str:
     return summary.hexdigest()
 
 
-def is_database(path: Path) -> bool:
+def is_database(path: Path | str) -> bool:
     """Tell whether a file is a SQLite database; one whose rows are all in its log is."""
     try:
-        with path.open("rb") as file:
-            start = file.read(len(_MAGIC))
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
-    return start == _MAGIC or (not start and path.with_name(path.name + "-wal").exists())
+    try:
+        start = os.read(fd, len(_MAGIC))
+    except OSError:  # a directory
+        return False
+    finally:
+        os.close(fd)
+    return start == _MAGIC or (not start and os.path.exists(f"{os.fspath(path)}-wal"))
 
 
-def is_side_file(path: Path) -> bool:
+def is_side_file(path: Path | str) -> bool:
     """Tell whether a file is SQLite's own, beside a database."""
+    name = os.fspath(path)
     return any(
-        path.name.endswith(suffix) and is_database(path.with_name(path.name.removesuffix(suffix)))
-        for suffix in _SIDE_FILES
+        name.endswith(suffix) and is_database(name.removesuffix(suffix)) for suffix in _SIDE_FILES
     )
 
 
-def rows_digest(path: Path) -> str:
+def rows_digest(path: Path | str) -> str:
     """Return the digest of what a program can read from a database.
 
     Every row with its number where it has one, so that the next number is known; the schema; and of
@@ -146,7 +152,7 @@ def rows_digest(path: Path) -> str:
     Raises:
         sqlite3.Error: It cannot be read.
     """
-    with path.open("rb") as file:
+    with open(path, "rb", buffering=0) as file:
         formats = file.read(_FORMATS.stop)[_FORMATS]  # legacy, or write-ahead log
     summary = hashlib.sha256(formats)
     with opened(path) as database:
@@ -172,7 +178,7 @@ def _rows(database: sqlite3.Connection, table: str) -> sqlite3.Cursor:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[sqlite3.Connection]:
+def opened(path: Path | str) -> Iterator[sqlite3.Connection]:
     """Open a SQLite database that nobody writes, for reading, and leave no file beside it.
 
     Args:
@@ -181,16 +187,19 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
     Raises:
         sqlite3.Error: It cannot be read.
     """
-    sides = [path.with_name(path.name + suffix) for suffix in ("-wal", "-journal")]
-    if not any(side.exists() and side.stat().st_size for side in sides):
+    name = os.path.abspath(path)
+    logs = [f"{name}{suffix}" for suffix in _LOGS]
+    if not any(os.path.exists(log) and os.path.getsize(log) for log in logs):
         # Without a log the file is the whole database.
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as db:
+        uri = f"file://{quote(os.fsencode(name))}?immutable=1"
+        with closing(sqlite3.connect(uri, uri=True)) as db:
             yield db
         return
     # Reading such a database writes beside it, and an image never changes: read a copy.
     with tempfile.TemporaryDirectory(prefix="durable-") as scratch:
-        for source in (path, *sides):
-            if source.exists():
-                shutil.copyfile(source, Path(scratch, source.name))
-        with closing(sqlite3.connect(Path(scratch, path.name))) as db:
+        copy = os.path.join(scratch, os.path.basename(name))
+        for source, target in ((name, copy), *((log, copy + log[len(name) :]) for log in logs)):
+            if os.path.exists(source):
+                shutil.copyfile(source, target)
+        with closing(sqlite3.connect(copy)) as db:
             yield db

@@ -10,13 +10,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from harness.model.errors import HarnessError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 MAX_PATH_BYTES = 3_500
@@ -30,7 +31,9 @@ MAX_REFUSED = 1_000
 
 _AT_ONCE = 1 << 20
 _SHOWN = 100
+_SHORT_CHARS = 500
 _OWNER_ALL = stat.S_IRWXU
+_AS_IT_IS = nullcontext()
 
 
 class UnimageableError(HarnessError):
@@ -104,8 +107,8 @@ def move_tree(source: Path | str, destination: Path | str) -> None:
 def remove_tree(path: Path | str) -> None:
     """Delete a directory tree, however deep it is and whatever modes it has.
 
-    A directory below is moved up and emptied there, so no path grows long. Another process may be
-    deleting the same, or still be writing.
+    A directory far below is moved up and emptied there, so no path grows long. Another process may
+    be deleting the same, or still be writing.
 
     Args:
         path: Directory of our own; a link or a file in its place is deleted, and nothing is done if
@@ -122,33 +125,53 @@ def remove_tree(path: Path | str) -> None:
     if not stat.S_ISDIR(status.st_mode):
         os.unlink(root)
         return
-    os.chmod(root, _OWNER_ALL)
+    try:
+        _remove(root, change_modes=False)
+    except PermissionError:
+        _remove(root, change_modes=True)
+
+
+def _remove(root: str, *, change_modes: bool) -> None:
     count = 0
-    refused = 0
-    emptied = [root]
-    while emptied:
-        directory = emptied[-1]
-        below = _without_files(directory)
-        if not below:
-            try:
-                os.rmdir(directory)
-            except OSError as error:
-                refused += 1
-                if error.errno != errno.ENOTEMPTY or refused > MAX_REFUSED:
-                    raise
-                continue  # something was made in it since it was listed
-            emptied.pop()
+    refused = -MAX_REFUSED
+    waiting = [root]
+    while waiting:
+        directory = waiting[-1]
+        if _is_gone(directory):
+            waiting.pop()
             continue
-        for inner in below:
-            os.chmod(inner, _OWNER_ALL)
-            if directory == root:
-                emptied.append(inner)
+        refused += 1
+        if refused > 0:
+            raise OSError(errno.ENOTEMPTY, "filled again and again", directory)
+        if change_modes:
+            os.chmod(directory, _OWNER_ALL)
+        for inner in _without_files(directory):
+            refused -= 1
+            if change_modes:
+                os.chmod(inner, _OWNER_ALL)
+            if len(inner) < _SHORT_CHARS + len(root):
+                waiting.append(inner)
+                continue
+            if _is_gone(inner):
                 continue
             count += 1
             while os.path.lexists(moved := f"{root}/.removed.{count}"):
                 count += 1
             os.rename(inner, moved)
-            emptied.append(moved)
+            waiting.append(moved)
+
+
+def _is_gone(directory: str) -> bool:
+    """Delete a directory if it is empty, and tell whether it is gone."""
+    try:
+        os.rmdir(directory)
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        if error.errno != errno.ENOTEMPTY:
+            raise
+        return False
+    return True
 
 
 def _without_files(directory: str) -> list[str]:
@@ -169,7 +192,7 @@ def _listed(directory: str) -> tuple[list[tuple[str, os.stat_result]], os.stat_r
     """List a directory in its own order, if need be by changing its mode for the moment."""
     try:
         status = os.stat(directory, follow_symlinks=False)
-        with _Readable(directory, status), os.scandir(directory) as entries:
+        with _readable(directory, status), os.scandir(directory) as entries:
             return [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries], status
     except NotADirectoryError:
         raise UnimageableError(f"{_shown(directory)} is not a directory any more") from None
@@ -179,22 +202,22 @@ def _listed(directory: str) -> tuple[list[tuple[str, os.stat_result]], os.stat_r
         raise UnimageableError(f"{_shown(directory)} cannot be listed: {error.strerror}") from None
 
 
-class _Readable:
+@contextmanager
+def _changed_mode(path: str, mode: int) -> Iterator[None]:
+    os.chmod(path, mode | _OWNER_ALL)
+    try:
+        yield
+    finally:
+        os.chmod(path, mode)
+
+
+def _readable(path: str, status: os.stat_result) -> AbstractContextManager[None]:
     """Let the owner read something for the time of a ``with``; root needs no leave."""
-
-    def __init__(self, path: str, status: os.stat_result) -> None:
-        self._path = path
-        self._mode = stat.S_IMODE(status.st_mode)
-        needed = stat.S_IRUSR | (stat.S_IXUSR if stat.S_ISDIR(status.st_mode) else 0)
-        self._change = os.geteuid() != 0 and self._mode & needed != needed
-
-    def __enter__(self) -> None:
-        if self._change:
-            os.chmod(self._path, self._mode | _OWNER_ALL)
-
-    def __exit__(self, *_error: object) -> None:
-        if self._change:
-            os.chmod(self._path, self._mode)
+    mode = stat.S_IMODE(status.st_mode)
+    needed = stat.S_IRUSR | (stat.S_IXUSR if stat.S_ISDIR(status.st_mode) else 0)
+    if mode & needed == needed or os.geteuid() == 0:
+        return _AS_IT_IS
+    return _changed_mode(path, mode)
 
 
 def _copy_entry(path: str, made: str, status: os.stat_result, home: str) -> None:
@@ -219,7 +242,7 @@ def _copy_content(path: str, made: str, status: os.stat_result) -> None:
             f"files of more than {MAX_FILE_BYTES:,} bytes are not copied"
         )
     try:
-        with _Readable(path, status):
+        with _readable(path, status):
             source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         raise UnimageableError(f"{_shown(path)} cannot be read: {error.strerror}") from None
@@ -319,17 +342,21 @@ def make_links_relative(directory: Path) -> None:
     while waiting:
         below = waiting.pop()
         try:
-            entries, _ = _listed(below)
-        except UnimageableError:
+            with _readable(below, os.stat(below)), os.scandir(below) as entries:
+                listing = list(entries)
+        except OSError:
             continue
-        for name, status in entries:
-            path = f"{below}/{name}"
-            if stat.S_ISDIR(status.st_mode):
-                waiting.append(path)
-            elif stat.S_ISLNK(status.st_mode):
-                text = _link_text(path, home)
-                if text != os.readlink(path):
-                    times = status.st_atime_ns, status.st_mtime_ns
-                    os.unlink(path)
-                    os.symlink(text, path)
-                    os.utime(path, ns=times, follow_symlinks=False)
+        for entry in listing:
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
+            elif entry.is_symlink():
+                _make_relative(entry.path, home)
+
+
+def _make_relative(link: str, home: str) -> None:
+    text = _link_text(link, home)
+    if text != os.readlink(link):
+        status = os.stat(link, follow_symlinks=False)
+        os.unlink(link)
+        os.symlink(text, link)
+        os.utime(link, ns=(status.st_atime_ns, status.st_mtime_ns), follow_symlinks=False)

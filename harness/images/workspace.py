@@ -56,13 +56,14 @@ class Workspace(Image):
         super().__init__(path)
         self.control_dir = path / "control"
         self.images_dir = path / "images"
+        home = str(path)
         for name in ("", *PARTS, "control", "images"):
-            os.mkdir(path / name)  # noqa: PTH102 - in every experiment
+            os.mkdir(f"{home}/{name}")  # noqa: PTH102 - in every experiment
         # By the clock of the file system, which lags behind: nothing in here is older.
         self.since_ns = os.stat(self.images_dir).st_mtime_ns  # noqa: PTH116
         for name in PARTS:
             # They are new together, however long it took to make them.
-            os.utime(path / name, ns=(self.since_ns, self.since_ns))
+            os.utime(f"{home}/{name}", ns=(self.since_ns, self.since_ns))
 
     def read(self, reader: Callable[[Path], T], directory: Path) -> T:
         """Return what a reader makes of a directory now: unlike an image, a workspace changes."""
@@ -83,12 +84,13 @@ class Workspace(Image):
         Raises:
             UnimageableError: The worker has left something of which no image can be taken.
         """
+        home, kept = str(self.path), str(image.path)
         image.path.mkdir()
         for name in self._kept():
             if name == "world" and snapshot_world:
                 snapshot_world(image.world_dir)
             else:
-                copy_tree(self.path / name, image.path / name, relative_links=True)
+                copy_tree(f"{home}/{name}", f"{kept}/{name}", relative_links=True)
 
     def move_to(self, image: Image, snapshot_world: Callable[[Path], None] | None = None) -> None:
         """Make an image of the durable state when nothing will touch it any more, by moving it.
@@ -111,7 +113,7 @@ class Workspace(Image):
     def _kept(self) -> Iterator[str]:
         """Give the parts that belong to an image: those around the worker only if used."""
         for name in PARTS:
-            if name in ("worker", "world") or _used(self.path / name):
+            if name in ("worker", "world") or _used(f"{self.path}/{name}"):
                 yield name
 
     def remove(self) -> None:
@@ -123,7 +125,7 @@ class Workspace(Image):
         remove_tree(self.path)
 
 
-def _used(directory: Path) -> bool:
+def _used(directory: str) -> bool:
     try:
         with os.scandir(directory) as entries:
             return next(entries, None) is not None
@@ -162,6 +164,7 @@ def empty_image(directory: Path) -> Image:
         directory: Where it is, for all experiments alike.
     """
     image = Image(directory / "empty")
-    for part in (image.path, image.worker_dir, image.world_dir):
-        part.mkdir(exist_ok=True)
+    if not image.world_dir.is_dir():  # made last
+        for part in (image.path, image.worker_dir, image.world_dir):
+            part.mkdir(exist_ok=True)
     return image

@@ -18,13 +18,21 @@ if TYPE_CHECKING:
 DIRECTORY = "/dev/shm"  # noqa: S108 - looked at; what is deleted there is proved to be a worker's
 
 
-def segments() -> frozenset[str]:
-    """Return the names of all segments and named semaphores that there are."""
+def names() -> frozenset[str]:
+    """Return every name that there is, of segments, named semaphores and directories."""
     try:
-        with os.scandir(DIRECTORY) as entries:
-            return frozenset(e.name for e in entries if e.is_file(follow_symlinks=False))
+        return frozenset(os.listdir(DIRECTORY))  # noqa: PTH208 - in every experiment
     except OSError:  # there is none in every container
         return frozenset()
+
+
+def new_segments(known: frozenset[str]) -> frozenset[str]:
+    """Return the names of the segments and named semaphores that have come up.
+
+    Args:
+        known: The names that were there before.
+    """
+    return frozenset(name for name in names() - known if Path(DIRECTORY, name).is_file())
 
 
 def held_by(pids: Iterable[int], names: frozenset[str]) -> frozenset[str]:

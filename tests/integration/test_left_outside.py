@@ -20,7 +20,7 @@ from harness.model.schedule import CONTROL, parse
 from harness.model.workload import Command, Workload
 from harness.oracles.effects import EveryCommandHasEffect
 from harness.points import crash_point
-from harness.processes.shared_memory import segments
+from harness.processes.shared_memory import names
 from harness.scenario import Scenario
 from harness.world.ledger import EffectLedger
 
@@ -87,7 +87,7 @@ def test_a_segment_is_reported_and_cleared(tmp_path: Path, lanes: int) -> None:
     assert {result.oracles[-1] for result in struck} == {"starts-again"}
     outside = {result.outside for result in (control, *struck)}
     assert outside == {("/dev/shm/left-outside-*",)}
-    assert name not in segments()
+    assert name not in names()
 
 
 def test_a_name_that_is_drawn_is_shown_without_what_is_drawn(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_name_that_is_drawn_is_shown_without_what_is_drawn(tmp_path: Path) -> 
     results = _run(tmp_path, draws_a_name, 1)
     assert {result.verdict for result in results} == {Verdict.HELD}
     assert {result.outside for result in results} == {("/dev/shm/drawn-*-*",)}
-    assert not any(name.startswith(begin) for name in segments())
+    assert not any(name.startswith(begin) for name in names())
 
 
 def test_a_file_elsewhere_is_reported_and_left(tmp_path: Path) -> None:
@@ -130,5 +130,5 @@ def test_what_others_make_meanwhile_is_theirs(tmp_path: Path) -> None:
     with _make_segment(name):
         results = _run(tmp_path, _work, 1)
     assert {result.outside for result in results} == {()}
-    assert name in segments()
+    assert name in names()
     _remove_segment(name)
