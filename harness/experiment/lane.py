@@ -181,7 +181,8 @@ class LaneServer:
             steps = SharedSteps(rig, self._cache, sharing) if sharing else RealSteps(rig)
             result = run_experiment(rig, job.schedule, steps, digests=job.digests)
             self._check()
-            result = replace(result, outside=rig.left_outside())
+            if outside := rig.left_outside():
+                result = replace(result, outside=outside)
             shared = isinstance(steps, SharedSteps) and steps.used
             if keep is None:
                 return Attempt(result, shared)

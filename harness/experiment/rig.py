@@ -196,9 +196,9 @@ class Rig:
         self._incarnations[number].resume((stop, *self._quiet_stop))
         halt = self._wait(number, str(moment))
         hits = self._incarnations[number].trace.hits
-        return replace(
-            halt, in_child=any(hit.child and not hit.stop and hit.is_at(moment) for hit in hits)
-        )
+        if any(hit.child and not hit.stop and hit.is_at(moment) for hit in hits):
+            return replace(halt, in_child=True)
+        return halt
 
     def run_until_quiet(self, number: int) -> Halt:
         """Let an incarnation run until nothing is left to do, or until it dies."""

@@ -331,14 +331,14 @@ def _shown(path: str) -> str:
     return repr(path if len(path) <= _SHOWN else f"{path[:60]}...{path[-30:]}")
 
 
-def make_links_relative(directory: Path) -> None:
+def make_links_relative(directory: Path | str) -> None:
     """Let absolute links into the directory that holds this one lead to the same place once moved.
 
     Args:
         directory: The directory; nothing is done if it is not one.
     """
-    home = os.fspath(directory.parent)
     waiting = [os.fspath(directory)]
+    home = os.path.dirname(waiting[0])
     while waiting:
         below = waiting.pop()
         try:

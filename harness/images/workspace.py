@@ -102,13 +102,14 @@ class Workspace(Image):
         Raises:
             UnimageableError: As for `copy_to`.
         """
+        home, kept = str(self.path), str(image.path)
         image.path.mkdir()
         for name in self._kept():
             if name == "world" and snapshot_world:
                 snapshot_world(image.world_dir)
             else:
-                make_links_relative(self.path / name)
-                (self.path / name).rename(image.path / name)
+                make_links_relative(f"{home}/{name}")
+                os.rename(f"{home}/{name}", f"{kept}/{name}")  # noqa: PTH104
 
     def _kept(self) -> Iterator[str]:
         """Give the parts that belong to an image: those around the worker only if used."""

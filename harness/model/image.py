@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -20,9 +21,17 @@ class Image:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.worker_dir = path / "worker"
-        self.world_dir = path / "world"
         self._read: dict[Hashable, object] = {}
+
+    @cached_property
+    def worker_dir(self) -> Path:
+        """What the worker has written."""
+        return self.path / "worker"
+
+    @cached_property
+    def world_dir(self) -> Path:
+        """What lies outside of the worker."""
+        return self.path / "world"
 
     def read(self, reader: Callable[[Path], T], directory: Path) -> T:
         """Return what a reader makes of a directory of this image; read once, then remembered.

@@ -8,6 +8,7 @@ if one of its processes has it open or mapped.
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,13 +18,26 @@ if TYPE_CHECKING:
 
 DIRECTORY = "/dev/shm"  # noqa: S108 - looked at; what is deleted there is proved to be a worker's
 
+_SETTLED_NS = 100_000_000
+_listed: tuple[tuple[int, int, int] | None, frozenset[str]] = (None, frozenset())
+
 
 def names() -> frozenset[str]:
     """Return every name that there is, of segments, named semaphores and directories."""
+    global _listed  # noqa: PLW0603 - what is remembered of the only such directory
     try:
-        return frozenset(os.listdir(DIRECTORY))  # noqa: PTH208 - in every experiment
+        status = os.stat(DIRECTORY)  # noqa: PTH116 - in every experiment
+        stamp = (status.st_dev, status.st_ino, status.st_mtime_ns)
+        if _listed[0] == stamp:
+            return _listed[1]
+        found = frozenset(os.listdir(DIRECTORY))  # noqa: PTH208
     except OSError:  # there is none in every container
         return frozenset()
+    # The clock of a file system may stand still for a moment, and what came up in the same moment
+    # would not be seen next time.
+    settled = time.time_ns() - status.st_mtime_ns > _SETTLED_NS
+    _listed = (stamp if settled else None, found)
+    return found
 
 
 def new_segments(known: frozenset[str]) -> frozenset[str]:
