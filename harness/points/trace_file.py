@@ -1,18 +1,20 @@
 """The file to which an armed process writes its hits, and to nothing else.
 
-Never loaded in a process that is not to be armed. A program that closes all descriptors, as daemons
-do, may have a file of its own under our number when the next point is hit: so each use begins with
-a look at what the descriptor is.
+Never loaded in a process that is not to be armed, and without the module `fcntl`: each library that
+is loaded makes every fork dearer. A program that closes all descriptors, as daemons do, may have a
+file of its own under our number when the next point is hit: so each use begins with a look at what
+the descriptor is.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 from contextlib import suppress
 
 _HIGH_FDS = (512, 256, 128, 64, 32)
 """Where a program that counts on low descriptors does not look; lower for lower limits."""
+
+_TRIED = 32
 
 _LOST = (
     "crash-harness: the trace of points cannot be written any more ({}), so no further point of"
@@ -75,22 +77,29 @@ class TraceFile:
 
     def lock(self) -> None:
         """Wait for the other processes that write here; the kernel unlocks for one that dies."""
-        fcntl.lockf(self._fd, fcntl.LOCK_EX)
+        self._lock_or_unlock(os.F_LOCK)
 
     def unlock(self) -> None:
         """Let the others write."""
         with suppress(OSError):  # what was closed meanwhile is not locked any more
-            fcntl.lockf(self._fd, fcntl.LOCK_UN)
+            self._lock_or_unlock(os.F_ULOCK)
+
+    def _lock_or_unlock(self, what: int) -> None:
+        # From here to any end: all wait for each other, wherever the position has got to meanwhile.
+        os.lseek(self._fd, 0, os.SEEK_SET)
+        os.lockf(self._fd, what, 0)
 
     def _opened(self, flags: int = 0) -> int:
         fd = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | flags, 0o644)
         for high in _HIGH_FDS:
+            found = next((n for n in range(high, high + _TRIED) if _identity(n) is None), fd)
             try:
-                found = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, high)
+                os.dup2(fd, found, inheritable=False)
             except OSError:  # the limit of open files is lower
                 continue
-            os.close(fd)
-            return found
+            if found != fd:
+                os.close(fd)
+                return found
         return fd
 
     def _give_up(self, why: str) -> bool:

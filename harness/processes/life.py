@@ -18,7 +18,6 @@ import sys
 import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 from harness import points
 from harness.model.site import Site
@@ -123,6 +122,8 @@ def _seed(site: PlainSite) -> None:
     if (random := sys.modules.get("random")) is not None:
         random.seed(text)
     if (numpy_random := sys.modules.get("numpy.random")) is not None:
+        from zlib import crc32  # noqa: PLC0415 - a library more makes every fork dearer
+
         numpy_random.seed(crc32(text.encode()))
 
 
