@@ -18,7 +18,8 @@ from harness.cli.failures import gallery, recheck, report, repro, schema
 from harness.cli.options import report_option, root_option, scenarios_option, seed_option
 from harness.cli.seed_ranges import parse_seeds
 from harness.explore.scenario_files import groups, judged_by, load, select
-from harness.explore.session import SessionRequest, run_session
+from harness.explore.session import run_session
+from harness.explore.session_request import SessionRequest
 from harness.explore.several_seeds import run_seeds
 from harness.explore.stop_signals import StopSignals
 from harness.images.workspace import default_root
@@ -36,7 +37,7 @@ from harness.report.summary import print_summary
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from harness.explore.session import SessionResult
+    from harness.explore.session_request import SessionResult
 
 MOST_JOBS = max(16, 4 * (os.cpu_count() or 1))
 """More experiments than this at once only take memory: each has two processes."""

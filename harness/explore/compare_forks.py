@@ -20,7 +20,7 @@ from harness.record.fork_sample import Comparison, ForkSample
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.explore.executor import Executor
+    from harness.explore.experiment_runner import ExperimentRunner
     from harness.explore.exploration import Exploration
     from harness.model.events import EventHandler
     from harness.model.result import ExperimentResult
@@ -41,7 +41,7 @@ OTHER_SEED = "a run with another seed looks at it"
 
 def compare_forks(
     explorations: Sequence[Exploration],
-    executor: Executor,
+    executor: ExperimentRunner,
     emit: EventHandler,
     *,
     tier: str,
@@ -114,7 +114,7 @@ def _drawn_results(exploration: Exploration, seed: int) -> list[ExperimentResult
 
 
 def _run(
-    results: Sequence[ExperimentResult], executor: Executor, emit: EventHandler, *, fresh: bool
+    results: Sequence[ExperimentResult], executor: ExperimentRunner, emit: EventHandler, *, fresh: bool
 ) -> list[ExperimentResult]:
     jobs = [
         Job(

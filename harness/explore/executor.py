@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self, cast
 
@@ -75,7 +76,8 @@ class Executor:
 
     def __exit__(self, *_error: object) -> None:
         for lane in self._lanes:
-            lane.stop()
+            with suppress(ValueError):  # ended already, when this was interrupted before
+                lane.stop()
 
     def prepare(self, scenarios: Iterable[Scenario]) -> None:
         """Warm the workers of scenarios, each on one lane.

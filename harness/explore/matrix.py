@@ -10,14 +10,14 @@ from harness.model.events import ExperimentFinished, Planned, ScenarioFinished, 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.explore.executor import Executor
+    from harness.explore.experiment_runner import ExperimentRunner
     from harness.explore.exploration import Exploration
     from harness.model.events import EventHandler
 
 
 def run_matrix(
     explorations: Sequence[Exploration],
-    executor: Executor,
+    executor: ExperimentRunner,
     emit: EventHandler,
     *,
     seed: int = 0,

@@ -2,7 +2,7 @@
 
 The command, the pytest plugin and the gallery all use a `Session`; `run_session` is the whole of it
 in one call, as the command needs it. A run that is interrupted, or in which the harness fails, is
-recorded as far as it came.
+recorded as far as it came; one that is killed has its journal.
 """
 
 from __future__ import annotations
@@ -10,17 +10,19 @@ from __future__ import annotations
 import shutil
 import signal
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from harness.experiment.lane import Job
 from harness.explore.compare_forks import compare_forks
 from harness.explore.executor import Executor
 from harness.explore.exploration import Exploration
 from harness.explore.matrix import run_matrix
+from harness.explore.run_handler import NOBODY
+from harness.explore.session_request import SessionResult
 from harness.explore.shrink import Shrinker
 from harness.explore.stop_signals import StopRequestedError
+from harness.explore.written_down import WrittenDown
 from harness.images.run_folder import RunFolder
 from harness.model.errors import HarnessError
 from harness.model.events import (
@@ -32,118 +34,32 @@ from harness.model.events import (
 )
 from harness.record.environment import environment
 from harness.record.interruption import Interruption, exit_code_of_run
+from harness.record.journal import Journal
+from harness.record.journal_format import SCHEMA, HeaderLine
 from harness.record.minimal import minimal_row
 from harness.record.outcome import judge_together
-from harness.record.pins import NO_PINS
 from harness.record.write_run import RunMetadata, new_run_dir, write_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from harness.explore.run_handler import RunHandler
+    from harness.explore.session_request import SessionRequest
     from harness.explore.stop_signals import StopSignals
-    from harness.model.events import Event
     from harness.model.result import ExperimentResult
     from harness.model.schedule import Schedule
     from harness.record.minimal import Minimal
-    from harness.record.outcome import ExitCode, ScenarioOutcome
-    from harness.record.pins import Pins
-    from harness.record.run_schema import RunRecord
+    from harness.record.outcome import ScenarioOutcome
     from harness.scenario import Scenario
-
-
-class RunHandler(Protocol):
-    """What is told of a run: of each event when it happens, and of the record at the end."""
-
-    def start(self, directory: Path | None) -> None:
-        """Begin.
-
-        Args:
-            directory: Folder of the run, or None when nothing is written down.
-        """
-
-    def handle(self, event: Event) -> None:
-        """Take notice of an event."""
-
-    def close(self, record: RunRecord | None) -> None:
-        """End; nothing more will come.
-
-        Args:
-            record: What was written down, or None when nothing was.
-        """
-
-
-class _Nobody:
-    """Is told of a run that nobody watches."""
-
-    def start(self, directory: Path | None) -> None:
-        pass
-
-    def handle(self, event: Event) -> None:
-        pass
-
-    def close(self, record: RunRecord | None) -> None:
-        pass
-
-
-NOBODY = _Nobody()
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRequest:
-    """What a session is asked to do.
-
-    Attributes:
-        scenarios: What to run.
-        root: Directory for the workspaces.
-        out: Directory of all records, in which the run gets a folder; None to write nothing down
-            and keep nothing of what broke.
-        tier: Name of the tier.
-        at: By the name of a scenario: the schedule to run in place of the tier.
-        seed: Source of everything random.
-        jobs: How many experiments run at once.
-        groups: Names of all scenarios of each group (`Scenario.together`), also of those that are
-            not run.
-        pins: Failures that are known.
-        scenarios_from: Where the scenarios were loaded from, as the user named it.
-    """
-
-    scenarios: tuple[Scenario, ...]
-    root: Path
-    out: Path | None = None
-    tier: str = "smoke"
-    at: Mapping[str, Schedule] = field(default_factory=dict)
-    seed: int = 0
-    jobs: int = 1
-    groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    pins: Pins = NO_PINS
-    scenarios_from: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionResult:
-    """What a session came to.
-
-    Attributes:
-        outcomes: One for each scenario.
-        exit_code: What the command returns.
-        directory: Folder of the run, if it was written down.
-        record: What was written down; None when nothing was, or no experiment had finished.
-        fault: The error of the harness, if it failed.
-    """
-
-    outcomes: tuple[ScenarioOutcome, ...]
-    exit_code: ExitCode
-    directory: Path | None
-    record: RunRecord | None
-    fault: Exception | None = None
 
 
 class Session:
     """A run, step by step.
 
-    As a context manager it makes the run's folder and ends the lanes. Leaving it without `finish`
-    removes the folder: one without a record is no run.
+    As a context manager it makes the run's folder, with its journal, and ends the lanes. Leaving it
+    without `finish` removes the folder: one without a record is no run. When it is left by an error
+    after an experiment has finished, the folder stays, and the command can go on with its journal.
 
     Args:
         request: What to do.
@@ -167,7 +83,8 @@ class Session:
         self._explorations: dict[str, Exploration] = {}
         for scenario in request.scenarios:
             self.exploration(scenario)
-        self._executor: Executor | None = None
+        self._journal = request.resumed
+        self._experiments = WrittenDown(self._journal, self._lanes)
         self._minimal: dict[str, Minimal] = {}
         self._interruption: Interruption | None = None
         self._fault: Exception | None = None
@@ -176,19 +93,27 @@ class Session:
 
     def __enter__(self) -> Self:
         self._started = datetime.now(UTC)
-        if self.request.out is not None:
+        if self._journal is not None:
+            self._started = datetime.fromisoformat(self._journal.content.header["started"])
+            self._directory = self._journal.directory
+        elif self.request.out is not None:
             self._directory = new_run_dir(self.request.out, self._started)
+            self._journal = Journal.begin(self._directory, self._header())
+        self._experiments = WrittenDown(self._journal, self._lanes)
         self._handler.start(self._directory)
         names = tuple(self._explorations)
         tier = "" if self.request.at else self.request.tier
         self._handler.handle(RunStarted(names, tier, self.request.seed, self.request.jobs))
         return self
 
-    def __exit__(self, *_error: object) -> None:
-        self._end_lanes()
-        if self._directory is not None:
-            shutil.rmtree(self._directory, ignore_errors=True)
-            self._directory = None
+    def __exit__(self, error: type[BaseException] | None, *_error: object) -> None:
+        self._experiments.end()
+        directory, self._directory = self._directory, None
+        nothing = self._journal is None or self._journal.is_empty
+        if self._journal is not None:
+            self._journal.close(over=False)
+        if directory is not None and (error is None or nothing):
+            shutil.rmtree(directory, ignore_errors=True)
 
     @property
     def directory(self) -> Path | None:
@@ -250,10 +175,10 @@ class Session:
             chosen = list(self._explorations.values())
         else:
             chosen = [self.exploration(scenario) for scenario in scenarios]
-        executor = self._prepared(exploration.scenario for exploration in chosen)
+        experiments = self._prepared(exploration.scenario for exploration in chosen)
         run_matrix(
             chosen,
-            executor,
+            experiments,
             self._handler.handle,
             seed=self.request.seed,
         )
@@ -266,8 +191,8 @@ class Session:
         """
         request = self.request
         through = [each for each in self._explorations.values() if each.finished]
-        executor = self._prepared(exploration.scenario for exploration in through)
-        compare_forks(through, executor, self._handler.handle, tier=request.tier, seed=request.seed)
+        experiments = self._prepared(exploration.scenario for exploration in through)
+        compare_forks(through, experiments, self._handler.handle, tier=request.tier, seed=request.seed)
 
     def run(self, scenario: Scenario, schedule: Schedule) -> ExperimentResult:
         """Run one experiment of a scenario, of its plan or not, and add it to its results.
@@ -295,8 +220,8 @@ class Session:
         results = [result for outcome in self.outcomes for result in outcome.results]
         if not results:
             return
-        executor = self._prepared(e.scenario for e in self._explorations.values() if e.results)
-        shrinker = Shrinker(executor, self._handler.handle)
+        experiments = self._prepared(e.scenario for e in self._explorations.values() if e.results)
+        shrinker = Shrinker(experiments, self._handler.handle)
         self._minimal = shrinker.found  # what was found before an interruption counts
         shrinker.shrink_all(results)
 
@@ -328,15 +253,17 @@ class Session:
         Raises:
             HarnessError: The record, or what the handler makes of it, cannot be written.
         """
-        self._end_lanes()
-        seconds = (datetime.now(UTC) - self._started).total_seconds()
+        self._experiments.end()
+        seconds = self._experiments.seconds
         outcomes = self.outcomes
-        directory, self._directory = self._directory, None
+        directory = self._directory
+        journal = self._journal
         record = None
         try:
             if directory is not None and any(outcome.results for outcome in outcomes):
-                record = write_record(directory, outcomes, self._metadata(seconds))
-            elif directory is not None:
+                kept = journal.kept if journal is not None and self._can_go_on else None
+                record = write_record(directory, outcomes, self._metadata(seconds), kept)
+            elif directory is not None and (journal is None or journal.is_empty):
                 shutil.rmtree(directory, ignore_errors=True)
                 directory = None
         except Exception as error:
@@ -346,25 +273,40 @@ class Session:
             self._handler.handle(RunFailed(str(error)))
             raise
         finally:
+            self._directory = None
             self._handler.handle(RunFinished(seconds))
-            self._handler.close(record)
+            try:
+                self._handler.close(record)
+            finally:
+                if journal is not None:
+                    journal.close(over=record is not None and not self._can_go_on)
         code = exit_code_of_run(outcomes, self._interruption)
         return SessionResult(outcomes, code, directory, record, self._fault)
 
-    def _prepared(self, scenarios: Iterable[Scenario]) -> Executor:
-        if self._executor is None:
-            request = self.request
-            keep = self.kept.resolve() if self._directory is not None else None
-            self._executor = Executor(
-                request.jobs, request.root, keep, self._stop, seed=request.seed
-            )
-        self._executor.prepare(scenarios)
-        return self._executor
+    def _prepared(self, scenarios: Iterable[Scenario]) -> WrittenDown:
+        self._experiments.prepare(scenarios)
+        return self._experiments
 
-    def _end_lanes(self) -> None:
-        if self._executor is not None:
-            self._executor.__exit__()
-            self._executor = None
+    def _lanes(self) -> Executor:
+        request = self.request
+        keep = self.kept.resolve() if self._directory is not None else None
+        return Executor(request.jobs, request.root, keep, self._stop, seed=request.seed)
+
+    @property
+    def _can_go_on(self) -> bool:
+        """Whether the run was cut short, and the command can go on with it."""
+        return self._interruption is not None and self.request.command is not None
+
+    def _header(self) -> HeaderLine:
+        request = self.request
+        return {
+            "journal": SCHEMA,
+            "started": self._started.isoformat(),
+            "tier": "" if request.at else request.tier,
+            "seed": request.seed,
+            "scenarios": list(self._explorations),
+            "command": request.command,
+        }
 
     def _metadata(self, seconds: float) -> RunMetadata:
         request = self.request

@@ -11,7 +11,8 @@ from harness.record.interruption import is_through
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from harness.explore.session import RunHandler, SessionRequest, SessionResult
+    from harness.explore.run_handler import RunHandler
+    from harness.explore.session_request import SessionRequest, SessionResult
     from harness.explore.stop_signals import StopSignals
 
 

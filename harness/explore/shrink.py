@@ -19,7 +19,7 @@ from harness.record.minimal import Minimal, Tried
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harness.explore.executor import Executor
+    from harness.explore.experiment_runner import ExperimentRunner
     from harness.model.events import EventHandler
     from harness.model.result import ExperimentResult
 
@@ -45,7 +45,7 @@ class Shrinker:
             shrinking is interrupted.
     """
 
-    executor: Executor
+    executor: ExperimentRunner
     emit: EventHandler = ignore
     known: dict[_Key, ExperimentResult] = field(default_factory=dict)
     left: int = RUNS

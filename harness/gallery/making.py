@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from harness.explore.session import Session, SessionRequest
+from harness.explore.session import Session
+from harness.explore.session_request import SessionRequest
 from harness.gallery.data import Family, Gallery, digest_of_report, index_text
 from harness.images.run_folder import FailureFolder, control_image
 from harness.model.canonical_json import one_item_a_line

@@ -7,6 +7,7 @@
       failures/FINGERPRINT -> ../…       failures that are open, over all runs
       20260101T120000Z/                  RunFolder
         results.json                     the record
+        journal.ndjson                   what has finished, while the run is not over
         report.html, junit.xml, summary.md, annotations.txt, events.ndjson
         failures/FINGERPRINT/            FailureFolder
           failure.json                   its record
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RESULTS = "results.json"
+JOURNAL = "journal.ndjson"
 FAILURE = "failure.json"
 
 _FAILURES = "failures"
@@ -116,6 +118,11 @@ class RunFolder:
     def record(self) -> Path:
         """The record of the run."""
         return self.path / RESULTS
+
+    @property
+    def journal(self) -> Path:
+        """The journal; it is there as long as the run is not over."""
+        return self.path / JOURNAL
 
     @property
     def report(self) -> Path:

@@ -128,6 +128,18 @@ def scan(names: Iterable[str]) -> Catalogue:
     )
 
 
+def files_of(name: str) -> list[Path]:
+    """Return the files of a package or module.
+
+    Args:
+        name: Its import name.
+
+    Raises:
+        UsageError: It cannot be found.
+    """
+    return _files(name)[1]
+
+
 def _files(name: str) -> tuple[Path, list[Path]]:
     """Return the folder that holds a package, and the files of a package or module in it."""
     top, *rest = name.split(".")

@@ -14,7 +14,9 @@ import pytest
 from rich.console import Console
 
 from harness.explore.scenario_files import groups
-from harness.explore.session import NOBODY, Session, SessionRequest
+from harness.explore.run_handler import NOBODY
+from harness.explore.session import Session
+from harness.explore.session_request import SessionRequest
 from harness.explore.tiers import TIERS
 from harness.images.run_folder import RunFolder
 from harness.images.workspace import default_root

@@ -103,7 +103,10 @@ def new_run_dir(out: Path, started: datetime) -> Path:
 
 
 def write_record(
-    directory: Path, outcomes: tuple[ScenarioOutcome, ...], facts: RunMetadata
+    directory: Path,
+    outcomes: tuple[ScenarioOutcome, ...],
+    facts: RunMetadata,
+    kept: frozenset[str] | None = None,
 ) -> RunRecord:
     """Write ``results.json`` and the failures, and point ``latest`` at the run.
 
@@ -111,6 +114,8 @@ def write_record(
         directory: The run's directory.
         outcomes: What came out.
         facts: What was asked.
+        kept: For a run that can be gone on with: fingerprints of the failures in its journal. Their
+            folders stay, and what control legs left, which it takes to record more failures.
 
     Returns:
         What was written to ``results.json``.
@@ -118,15 +123,16 @@ def write_record(
     masking = Masking.of_this_machine()
     folder = RunFolder(directory)
     latest = AllRuns(directory.parent).latest
-    record = as_json(outcomes, facts, masking, _previous(latest))
+    record = as_json(outcomes, facts, masking, _previous(latest, directory.name))
     for outcome in outcomes:
         broken = [result for result in outcome.results if result.verdict is Verdict.BROKEN]
         most = _COMPARED if outcome.scenario.pin.outcome == "holds" else _COMPARED_OF_KNOWN_BAD
         for number, result in enumerate(broken):
             _write_failure(folder, result, outcome, facts, masking, compared=number < most)
     write_json(folder.record, cast("Json", record))
-    _forget_unrecorded(folder)
-    folder.forget_control_legs()
+    _forget_unrecorded(folder, kept or frozenset())
+    if kept is None:
+        folder.forget_control_legs()
     keep_open(directory, outcomes)
     fresh = directory.parent / f".latest.{os.getpid()}"
     fresh.unlink(missing_ok=True)
@@ -135,21 +141,27 @@ def write_record(
     return record
 
 
-def _previous(latest: Path) -> str:
-    """Return the name of the last run that was through, which one that is not hides from nobody."""
+def _previous(latest: Path, run: str) -> str:
+    """Return the name of the last run that was through, which one that is not hides from nobody.
+
+    Args:
+        latest: The link to the latest run.
+        run: Name of the run that is recorded; it may be the latest, and is gone on with.
+    """
     if not latest.is_symlink():
         return ""
     try:
         record = read_run(latest)
     except UsageError:  # of another version, or gone: whoever compares will see
         return latest.readlink().name
-    return record["timing"]["previous"] if record["interrupted"] else latest.readlink().name
+    before = latest.readlink().name
+    return record["timing"]["previous"] if record["interrupted"] or before == run else before
 
 
-def _forget_unrecorded(run: RunFolder) -> None:
+def _forget_unrecorded(run: RunFolder, kept: frozenset[str]) -> None:
     """Delete what experiments left whose result did not arrive before the run was interrupted."""
     for folder in run.failures():
-        if not folder.record.exists():
+        if folder.path.name not in kept and not folder.record.exists():
             shutil.rmtree(folder.path, ignore_errors=True)
 
 

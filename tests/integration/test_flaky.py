@@ -12,7 +12,8 @@ import pytest
 
 from harness.experiment.handle import run_schedule
 from harness.explore.executor import Executor
-from harness.explore.session import SessionRequest, run_session
+from harness.explore.session import run_session
+from harness.explore.session_request import SessionRequest
 from harness.images.run_folder import RunFolder
 from harness.model.result import Verdict
 from harness.model.schedule import parse

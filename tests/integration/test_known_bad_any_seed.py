@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.explore.session import SessionRequest, run_session
+from harness.explore.session import run_session
+from harness.explore.session_request import SessionRequest
 from harness.images.workspace import default_root
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL

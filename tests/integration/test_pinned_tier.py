@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.explore.session import SessionRequest, run_session
+from harness.explore.session import run_session
+from harness.explore.session_request import SessionRequest
 from harness.model.workload import Command, Workload
 from harness.oracles.effects import NoEffectTwice
 from harness.points import crash_point

@@ -9,7 +9,8 @@ import pytest
 from harness_doubles import broken, hits, result, scenario
 
 from harness.explore import session
-from harness.explore.session import Session, SessionRequest, run_session
+from harness.explore.session import Session, run_session
+from harness.explore.session_request import SessionRequest
 from harness.explore.stop_signals import StopRequestedError
 from harness.model.errors import HarnessError, UnknownNameError
 from harness.model.schedule import CONTROL, Schedule, parse

@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from harness.explore import several_seeds
-from harness.explore.session import NOBODY, SessionRequest, SessionResult
+from harness.explore.run_handler import NOBODY
+from harness.explore.session_request import SessionRequest, SessionResult
 from harness.explore.several_seeds import run_seeds
 from harness.record.interruption import exit_code_of_runs
 from harness.record.outcome import ExitCode
