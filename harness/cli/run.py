@@ -16,19 +16,23 @@ from harness import __version__
 from harness.cli.entry import run_to_its_end
 from harness.cli.failures import gallery, recheck, report, repro, schema
 from harness.cli.options import report_option, root_option, scenarios_option, seed_option
+from harness.cli.resume import LATEST, check_scenarios, resumed_options, unfinished_run
+from harness.cli.run_options import RunOptions
 from harness.cli.seed_ranges import parse_seeds
 from harness.explore.scenario_files import groups, judged_by, load, select
 from harness.explore.session import run_session
 from harness.explore.session_request import SessionRequest
 from harness.explore.several_seeds import run_seeds
 from harness.explore.stop_signals import StopSignals
+from harness.images.run_folder import RunFolder
 from harness.images.workspace import default_root
 from harness.model.errors import UnknownNameError, UsageError
 from harness.model.schedule import parse
 from harness.moments.catalogue import scan
 from harness.record.interruption import exit_code_of_runs
+from harness.record.journal import Journal
 from harness.record.outcome import ExitCode
-from harness.record.pins import FILE_NAME, pins_in, read_pins
+from harness.record.pins import FILE_NAME, NO_PINS, read_pins
 from harness.report.output import Surroundings
 from harness.report.outputs import OF_A_RUN, SUMMARY, Outputs, chosen
 from harness.report.seeds_summary import print_seed, print_seeds
@@ -102,6 +106,14 @@ def commands() -> None:
     default=None,
     help=f"File with known failures (default: {FILE_NAME}, if there is one).",
 )
+@click.option(
+    "--resume",
+    is_flag=False,
+    flag_value=LATEST,
+    default=None,
+    metavar="[RUN]",
+    help="Go on with a run that was cut short: a folder, or the latest in --out.",
+)
 @report_option
 @root_option
 @scenarios_option
@@ -115,77 +127,154 @@ def run(  # noqa: PLR0917 - one parameter per option
     jobs: int | None,
     out: Path,
     pins_file: Path | None,
+    resume: str | None,
     reports: str | None,
     root: Path | None,
     source: str,
 ) -> None:
     """Run scenarios: all of them, or those that are named."""
-    seeds = None if seed_list is None else _seeds(seed_list)
-    wanted = chosen(reports, os.environ)
-    pins = pins_in(Path()) if pins_file is None else read_pins(pins_file)
-    known = load(source)
-    scenarios = judged_by(select(known, names), oracles)
+    usual = Path(FILE_NAME)
+    given = RunOptions(
+        names,
+        tier,
+        at,
+        oracles,
+        seed,
+        seeds=None if seed_list is None else _seeds(seed_list),
+        before=(),
+        jobs=jobs or len(os.sched_getaffinity(0)),
+        pins=pins_file or (usual if usual.exists() else None),
+        report=reports,
+        root=root,
+        source=source,
+    )
+    if resume is None:
+        _run(given, out)
+    else:
+        journal = Journal.go_on(unfinished_run(out, resume))
+        try:
+            _run(resumed_options(journal, given, _said()), journal.directory.parent, journal)
+        finally:
+            journal.close(over=False)
+
+
+def _run(options: RunOptions, out: Path, journal: Journal | None = None) -> None:
+    """Run what was asked for, and exit.
+
+    Args:
+        options: What was asked for.
+        out: Directory of all records.
+        journal: The journal of the run to go on with, if it is not a new one.
+    """
+    wanted = chosen(options.report, os.environ)
+    pins = NO_PINS if options.pins is None else read_pins(options.pins)
+    known = load(options.source)
+    scenarios = judged_by(select(known, options.names), options.oracles)
     catalogues = {each.name: scan(each.points) for each in scenarios}
     labels = (label for catalogue in catalogues.values() for label in catalogue.labels)
-    schedule = None if at is None else parse(at, labels)
+    schedule = None if options.at is None else parse(options.at, labels)
     pins.check(catalogues)
-    request = SessionRequest(
-        scenarios,
-        root=root or default_root(),
-        out=out,
-        tier=tier,
-        at={} if schedule is None else {scenario.name: schedule for scenario in scenarios},
-        seed=seed,
-        jobs=jobs or len(os.sched_getaffinity(0)),
-        groups=groups(known),
-        pins=pins,
-        scenarios_from=source,
-    )
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = LOG_WIDTH
+    if journal is not None:
+        check_scenarios(journal, catalogues)
+        finished = len(journal.content.finished)
+        click.echo(f"going on with {journal.directory}: {finished} experiments had finished")
+    request = SessionRequest(
+        scenarios,
+        root=options.root or default_root(),
+        out=out,
+        tier=options.tier,
+        at={} if schedule is None else {scenario.name: schedule for scenario in scenarios},
+        seed=options.seed,
+        jobs=options.jobs,
+        groups=groups(known),
+        pins=pins,
+        scenarios_from=options.source,
+        command=options.row(scenarios),
+        resumed=journal,
+    )
     surroundings = Surroundings(console, click.echo, os.environ)
-    if seeds is None:
+    if options.seeds is None:
         _run_once(request, wanted, surroundings)
     else:
-        _run_each(request, seeds, wanted, surroundings)
+        _run_each(request, options, wanted, surroundings)
 
 
 def _run_once(request: SessionRequest, wanted: Sequence[str], surroundings: Surroundings) -> None:
     outputs = Outputs((*OF_A_RUN, *wanted), surroundings)
     with StopSignals() as stop:
-        result = run_session(request, outputs, stop)
+        try:
+            result = run_session(request, outputs, stop)
+        except KeyboardInterrupt:
+            raise _cut_off(outputs) from None
     _require_sound(result)
     raise SystemExit(result.exit_code)
 
 
 def _run_each(
     request: SessionRequest,
-    seeds: Sequence[int],
+    options: RunOptions,
     wanted: Sequence[str],
     surroundings: Surroundings,
 ) -> None:
     """Run under each seed; the summary is shown of those that are not as pinned."""
     names = {*OF_A_RUN, *wanted} - {SUMMARY}
     console = surroundings.console
-    codes: dict[int, ExitCode] = {}
+    codes = {seed: ExitCode(code) for seed, code in options.before}
+    seeds = options.seeds or ()
+    told: list[Outputs] = []
+
+    def outputs() -> Outputs:
+        told.append(Outputs(names, surroundings))
+        return told[-1]
+
     with StopSignals() as stop:
-        for seed, result in run_seeds(request, seeds, lambda: Outputs(names, surroundings), stop):
-            codes[seed] = result.exit_code
-            if result.record is not None and result.directory is not None:
-                as_pinned = result.exit_code is ExitCode.AS_PINNED
-                show = print_seed if as_pinned and SUMMARY not in wanted else print_summary
-                show(console, result.record, result.directory)
+        try:
+            left = [seed for seed in seeds if seed not in codes]
+            for seed, result in run_seeds(request, left, outputs, stop):
+                codes[seed] = result.exit_code
+                if result.record is not None and result.directory is not None:
+                    as_pinned = result.exit_code is ExitCode.AS_PINNED
+                    show = print_seed if as_pinned and SUMMARY not in wanted else print_summary
+                    show(console, result.record, result.directory)
+        except KeyboardInterrupt:
+            raise _cut_off(told[-1]) from None
     print_seeds(console, seeds, codes)
     _require_sound(result)
     raise SystemExit(exit_code_of_runs(tuple(codes.values())))
 
 
+def _cut_off(outputs: Outputs) -> SystemExit:
+    """Say what is there of a run whose record was not waited for."""
+    click.echo("crash-harness: interrupted; no record was written", err=True)
+    _say_how_to_go_on(outputs.directory)
+    return SystemExit(ExitCode.INTERRUPTED)
+
+
+def _say_how_to_go_on(directory: Path | None) -> None:
+    if directory is not None and RunFolder(directory).journal.exists():
+        click.echo(f"crash-harness run --resume {directory} goes on with it", err=True)
+
+
+def _said() -> frozenset[str]:
+    """Return the parameters of the command that were given."""
+    context = click.get_current_context()
+    return frozenset(
+        name
+        for name in context.params
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    )
+
+
 def _require_sound(result: SessionResult) -> None:
     if result.fault is not None:
+        _say_how_to_go_on(result.directory)
         raise result.fault
     if result.record is None:
         click.echo("crash-harness: interrupted; no record was written", err=True)
+    _say_how_to_go_on(result.directory)
 
 
 def _seeds(seed_list: str) -> tuple[int, ...]:

@@ -114,7 +114,11 @@ def _drawn_results(exploration: Exploration, seed: int) -> list[ExperimentResult
 
 
 def _run(
-    results: Sequence[ExperimentResult], executor: ExperimentRunner, emit: EventHandler, *, fresh: bool
+    results: Sequence[ExperimentResult],
+    executor: ExperimentRunner,
+    emit: EventHandler,
+    *,
+    fresh: bool,
 ) -> list[ExperimentResult]:
     jobs = [
         Job(

@@ -192,7 +192,9 @@ class Session:
         request = self.request
         through = [each for each in self._explorations.values() if each.finished]
         experiments = self._prepared(exploration.scenario for exploration in through)
-        compare_forks(through, experiments, self._handler.handle, tier=request.tier, seed=request.seed)
+        compare_forks(
+            through, experiments, self._handler.handle, tier=request.tier, seed=request.seed
+        )
 
     def run(self, scenario: Scenario, schedule: Schedule) -> ExperimentResult:
         """Run one experiment of a scenario, of its plan or not, and add it to its results.

@@ -25,7 +25,8 @@ def run_seeds(
     """Run a session for each seed, one after the other; one that is cut short is the last.
 
     Args:
-        request: What to do; its seed is not used.
+        request: What to do; its seed is not used. A run that it goes on with is that of the first
+            seed.
         seeds: The seeds.
         make_handler: Makes what is told of one session.
         stop: Signals that end the session that is running, and with it all.
@@ -43,3 +44,7 @@ def run_seeds(
         yield seed, result
         if not is_through(result.exit_code):
             return
+        request = replace(request, resumed=None)
+        if (said := request.command) is not None:
+            before = {**said["before"], str(seed): int(result.exit_code)}
+            request = replace(request, command={**said, "before": before})

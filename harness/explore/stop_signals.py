@@ -40,11 +40,14 @@ class StopSignals:
 
     The first signal asks to stop. After it a second SIGINT raises `KeyboardInterrupt` at once, for
     somebody who does not want to wait until what was found is written down; a SIGTERM is passed
-    over, as CI systems send one after a SIGINT. A signal that is ignored stays ignored.
+    over, as CI systems send one after a SIGINT. Once it has raised, SIGINT is ignored for good: the
+    program is on its way out, and another exception there could leave lanes behind. A signal that
+    is ignored stays ignored.
     """
 
     def __init__(self) -> None:
         self._number = 0
+        self._raised = False
         # What `signal.signal` returns has no better type.
         self._before: dict[signal.Signals, Any] = {}
         self._reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -57,7 +60,8 @@ class StopSignals:
 
     def __exit__(self, *_error: object) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            if not (self._raised and number == signal.SIGINT):
+                signal.signal(number, handler)
         os.close(self._reader)
         os.close(self._writer)
 
@@ -84,5 +88,7 @@ class StopSignals:
             self._number = number
             with suppress(OSError):  # closed already: the run is over
                 os.write(self._writer, b"!")
-        elif number == signal.SIGINT:
+        elif number == signal.SIGINT and not self._raised:
+            self._raised = True
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             raise KeyboardInterrupt

@@ -1,8 +1,8 @@
 """Experiments that are written down as they finish, and are not run again where they have been.
 
 Which experiments are asked for follows from results alone. So a run that is gone on with asks for
-the same ones in the same order, is answered from its journal as far as that goes, and runs the rest:
-nobody who decides what to run has to know that it was ever cut short.
+the same ones in the same order, is answered from its journal as far as that goes, and runs the
+rest: nobody who decides what to run has to know that it was ever cut short.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class WrittenDown:
         return self._executor
 
     def _plan(self, experiments: int, *, kept: bool) -> None:
-        """Write down what is asked for, unless it had been asked for before the run was cut short."""
+        """Write down what is asked for, unless the journal says so already."""
         if self._planned:
             self._planned -= 1
         elif self._journal is not None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from harness.explore.scenario_files import groups
 from harness.explore.run_handler import NOBODY
+from harness.explore.scenario_files import groups
 from harness.explore.session import Session
 from harness.explore.session_request import SessionRequest
 from harness.explore.tiers import TIERS

@@ -1,4 +1,4 @@
-"""The journal of a run: what has finished, written down as it goes, so that a kill loses none of it.
+"""The journal of a run: what has finished, written down as it goes, so that a kill loses nothing.
 
 A line is written by one call and not synced: what a killed process has written is there, and only a
 power loss may take the last lines. A last line that is torn is dropped. While a run lives it holds
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 _ENCODER = json.JSONEncoder(separators=(",", ":"))  # with ASCII alone, lone surrogates survive
 
 
+class NotBegunError(UsageError):
+    """A journal has no first line: its run was killed before anything had been written."""
+
+
 @dataclass(frozen=True, slots=True)
 class JournalContent:
     """What a journal says.
@@ -58,6 +62,7 @@ def read_journal(directory: Path) -> JournalContent:
         directory: The run's directory.
 
     Raises:
+        NotBegunError: It has no first line.
         UsageError: There is none, it is of another version, or a line that is whole is not one of a
             journal.
     """
@@ -136,7 +141,8 @@ class Journal:
             directory: The run's directory.
 
         Raises:
-            UsageError: There is none, it cannot be read, or the run's process still lives.
+            UsageError: There is none, it cannot be read (`read_journal`), or the run's process
+                still lives.
         """
         path = RunFolder(directory).journal
         try:
@@ -233,7 +239,7 @@ def _whole(data: bytes) -> int:
 def _parsed(data: bytes, path: Path) -> JournalContent:
     first, *lines = data[: _whole(data)].split(b"\n")
     if not first:
-        raise UsageError(f"{path} has no first line: the run was killed before it had begun")
+        raise NotBegunError(f"{path} has no first line: the run was killed before it had begun")
     header = _header(_json(first, f"{path}, line 1"), path)
     planned: list[PlannedLine] = []
     finished: list[Finished] = []

@@ -1,8 +1,8 @@
 """The journal of a run, line by line: what its lines look like, and how results go in and out.
 
-The first line says what the run was asked. Then come, in the order in which they happened: how many
-experiments were asked for at once (`PlannedLine`), and each that finished (`FinishedLine`). A result
-is written whole, with every hit, so that what follows from it can be worked out again.
+The first line says what the run was asked. Then come, in the order in which they happened: how
+many experiments were asked for at once (`PlannedLine`), and each that finished (`FinishedLine`). A
+result is written whole, with every hit, so that what follows from it can be worked out again.
 """
 
 from __future__ import annotations

@@ -91,6 +91,11 @@ class Outputs:
         self._failed: list[tuple[Output, Exception]] = []
         self._directory: Path | None = None
 
+    @property
+    def directory(self) -> Path | None:
+        """Folder of the run that they were told of, if it has one."""
+        return self._directory
+
     def start(self, directory: Path | None) -> None:
         """Begin with a run; see `Output.start`."""
         self._directory = directory
