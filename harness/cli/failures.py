@@ -17,22 +17,26 @@ from harness.explore.scenario_files import DEFAULT, load, select
 from harness.gallery.comparison import compare_gallery
 from harness.gallery.data import GalleryFolder, read_gallery, with_new_families
 from harness.gallery.making import make_gallery, write_gallery, write_pages
+from harness.images.run_folder import FailureFolder, RunFolder
 from harness.images.workspace import default_root
 from harness.model.errors import UsageError
 from harness.model.result import Verdict
 from harness.record.failure_schema import FailureRecord, read_failure_record
+from harness.record.half_done import half_done
 from harness.record.outcome import ExitCode
-from harness.record.run_schema import RunRecord
+from harness.record.run_schema import RunRecord, read_run
 from harness.record.typed_dicts import json_schemas
-from harness.replay.recheck import failures_at, judge_record
+from harness.replay.recheck import failures_at, judge_record, recorded_failures
 from harness.replay.reproduce import named_failure, run_again
 from harness.replay.shell import open_shell
 from harness.report.escaping import block, plain
+from harness.report.half_done import half_done_lines
 from harness.report.output import Surroundings
 from harness.report.outputs import OF_A_RECORD, Outputs, chosen
 
 if TYPE_CHECKING:
     from harness.model.result import ExperimentResult
+    from harness.record.half_done import HalfDone
 
 
 @click.command()
@@ -85,12 +89,37 @@ def _tell(result: ExperimentResult) -> None:
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @report_option
 def report(path: Path, reports: str | None) -> None:
-    """Render an old record again; PATH is a run's directory or a failure's folder."""
+    """Render an old record again; PATH is a run's directory or a failure's folder.
+
+    Of a run that is not over it shows how far it is. Exit codes: 0 rendered, 3 the run is not over,
+    or was interrupted.
+    """
     names = chosen(reports, os.environ)
+    unfinished = half_done(path)
+    folder = path if path.is_dir() else path.parent
+    run = RunFolder(folder)
+    if unfinished is not None and not (
+        run.record.exists() or FailureFolder(folder).record.exists()
+    ):
+        raise _not_over(unfinished)
     console = Console(highlight=False)
     surroundings = Surroundings(console, click.echo, os.environ)
     Outputs((*OF_A_RECORD, *names), surroundings).render_again(path)
     click.echo(f"rendered {', '.join(names) or 'nothing'}: {path}")
+    if not run.record.exists():
+        return
+    if unfinished is not None:
+        raise _not_over(unfinished)
+    if why := read_run(folder)["interrupted"]:
+        click.echo(f"the run is not whole: it was {plain(why)}")
+        raise SystemExit(ExitCode.INCONCLUSIVE)
+
+
+def _not_over(run: HalfDone) -> SystemExit:
+    """Show how far a run is."""
+    for line in half_done_lines(run):
+        click.echo(line)
+    return SystemExit(ExitCode.INCONCLUSIVE)
 
 
 @click.command()
@@ -102,9 +131,13 @@ def recheck(path: Path, source: str | None) -> None:
     """Judge recorded failures with today's oracles, by their crash images; no worker is run.
 
     PATH is a failure's folder, or a run's directory for all of its failures. Exit codes: 1 still
-    broken by an oracle, 0 all hold by today's oracles, 3 an oracle cannot tell.
+    broken by an oracle, 0 all hold by today's oracles, 3 an oracle cannot tell, or the run is not
+    over.
     """
     verdicts = set()
+    unfinished = None if FailureFolder(path).record.exists() else half_done(path)
+    if unfinished is not None and not recorded_failures(path):
+        raise _not_over(unfinished)
     for folder in failures_at(path):
         record = read_failure_record(folder)
         where = source or str(Path(record["scenarios_from"]).expanduser())
@@ -119,6 +152,9 @@ def recheck(path: Path, source: str | None) -> None:
         click.echo(f"  broken now: {', '.join(now) or 'none'}")
         for line in block(note) if note else []:
             click.echo(f"  | {line}")
+    if unfinished is not None:
+        inconclusive = _not_over(unfinished)
+        raise SystemExit(ExitCode.BROKEN) if Verdict.BROKEN in verdicts else inconclusive
     if Verdict.BROKEN in verdicts:
         raise SystemExit(ExitCode.BROKEN)
     raise SystemExit(ExitCode.INCONCLUSIVE if Verdict.UNKNOWN in verdicts else ExitCode.AS_PINNED)

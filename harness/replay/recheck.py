@@ -115,7 +115,16 @@ def failures_at(path: Path) -> list[Path]:
     """
     if FailureFolder(path).record.exists():
         return [path]
-    found = [folder.path for folder in RunFolder(path).failures() if folder.record.exists()]
+    found = recorded_failures(path)
     if not found:
         raise UsageError(f"no recorded failure at {path}")
     return found
+
+
+def recorded_failures(path: Path) -> list[Path]:
+    """Return the folders of all recorded failures of a run.
+
+    Args:
+        path: The run's directory.
+    """
+    return [folder.path for folder in RunFolder(path).failures() if folder.record.exists()]

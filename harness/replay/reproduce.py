@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from harness.experiment.lane import Job
 from harness.experiment.sharing import Sharing
+from harness.images.run_folder import FailureFolder
 from harness.model.errors import UsageError
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, Schedule, parse
 from harness.record.failure_schema import read_failure_record
+from harness.record.half_done import half_done
 from harness.record.outcome import ExitCode
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ class Failure:
 
 
 def read_failure(path: Path) -> Failure:
-    """Read a recorded failure.
+    """Read a recorded failure; that of a run that is not over is in the journal of the run.
 
     Args:
         path: A failure's folder, or the ``failure.json`` in it.
@@ -67,6 +69,10 @@ def read_failure(path: Path) -> Failure:
     Raises:
         UsageError: There is none, or it is of another version.
     """
+    if path.is_dir() and not FailureFolder(path).record.exists():
+        journalled = _in_journal(path)
+        if journalled is not None:
+            return journalled
     record = read_failure_record(path)
     return Failure(
         record["fingerprint"],
@@ -74,6 +80,27 @@ def read_failure(path: Path) -> Failure:
         record["scenario"],
         parse(record["schedule"]),
         record["seed"],
+    )
+
+
+def _in_journal(folder: Path) -> Failure | None:
+    run = half_done(folder)
+    if run is None or (command := run.content.header["command"]) is None:
+        return None
+    fingerprint = folder.resolve().name
+    return next(
+        (
+            Failure(
+                fingerprint,
+                command["scenarios_from"],
+                result.scenario,
+                result.schedule,
+                result.seed,
+            )
+            for result in run.broken
+            if result.fingerprint == fingerprint
+        ),
+        None,
     )
 
 
