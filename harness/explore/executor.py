@@ -45,6 +45,8 @@ class Executor:
         keep: Directory for what broken experiments left, or None to keep nothing.
         stop: Is heard while experiments run: what asks for a stop ends `prepare` and `run`.
         seed: The seed of what will be run: the hash seed of workers comes from it.
+        leaving: Names of scenarios whose workers are known to leave something outside of their
+            workspace.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Executor:
         stop: StopSignals | None = None,
         *,
         seed: int = 0,
+        leaving: Iterable[str] = (),
     ) -> None:
         self._keep = keep
         self._stop = stop
@@ -64,7 +67,7 @@ class Executor:
         self._scenarios: dict[str, Scenario] = {}
         self._warm: dict[LaneClient, set[str]] = {lane: set() for lane in self._lanes}
         # Names of scenarios whose workers leave something where no crash image has it.
-        self._leaving: set[str] = set()
+        self._leaving = set(leaving)
         # What each lane has been given and has not answered: a job's index, or what to warm.
         self._given: dict[LaneClient, deque[int | Scenario]] = {
             lane: deque() for lane in self._lanes

@@ -289,10 +289,12 @@ class Session:
         self._experiments.prepare(scenarios)
         return self._experiments
 
-    def _lanes(self) -> Executor:
+    def _lanes(self, leaving: frozenset[str]) -> Executor:
         request = self.request
         keep = self.kept.resolve() if self._directory is not None else None
-        return Executor(request.jobs, request.root, keep, self._stop, seed=request.seed)
+        return Executor(
+            request.jobs, request.root, keep, self._stop, seed=request.seed, leaving=leaving
+        )
 
     @property
     def _can_go_on(self) -> bool:

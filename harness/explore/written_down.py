@@ -29,21 +29,27 @@ class WrittenDown:
 
     Args:
         journal: Where; what is in it already is not run again. None to write nothing.
-        begin: Begins the executor. It is called once, and not before it is needed: what is known
-            needs no lane.
+        begin: Begins the executor, given the names of scenarios that are known to leave something
+            outside of their workspace. It is called once, and not before it is needed: what is
+            known needs no lane.
     """
 
-    def __init__(self, journal: Journal | None, begin: Callable[[], Executor]) -> None:
+    def __init__(
+        self, journal: Journal | None, begin: Callable[[frozenset[str]], Executor]
+    ) -> None:
         self._journal = journal
         self._begin = begin
         self._executor: Executor | None = None
         self._prepared: dict[str, Scenario] = {}
         self._known: dict[Asked, deque[ExperimentResult]] = {}
+        self._leaving: set[str] = set()
         self._planned = 0
         self._earlier_s = 0.0
         if journal is not None:
             for finished in journal.content.finished:
                 self._known.setdefault(finished.asked, deque()).append(finished.result)
+                if finished.result.outside:
+                    self._leaving.add(finished.asked.scenario)
                 self._earlier_s = finished.at_s
             self._planned = len(journal.content.planned)
         self._began = time.monotonic()
@@ -111,7 +117,7 @@ class WrittenDown:
 
     def _warm(self, scenarios: dict[str, Scenario]) -> Executor:
         if self._executor is None:
-            self._executor = self._begin()
+            self._executor = self._begin(frozenset(self._leaving))
         self._executor.prepare(scenarios.values())
         return self._executor
 

@@ -1,7 +1,8 @@
 """The journal of a run: what has finished, written down as it goes, so that a kill loses nothing.
 
 A line is written by one call and not synced: what a killed process has written is there, and only a
-power loss may take the last lines. A last line that is torn is dropped. While a run lives it holds
+power loss may take lines. A last line that is torn is dropped; a journal with a line that is whole
+and not what was written is refused. While a run lives it holds
 a lock on its journal, which the kernel takes from whoever dies. The journal is deleted when the run
 is over; so a run that has one is not over.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, cast
@@ -25,15 +27,14 @@ from harness.record.journal_format import (
     finished_line,
     read_finished,
 )
+from harness.record.sealed_lines import AlteredLineError, seal, unseal
 from harness.record.typed_dicts import as_declared
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from harness.model.canonical_json import Json
-
-_ENCODER = json.JSONEncoder(separators=(",", ":"))  # with ASCII alone, lone surrogates survive
 
 
 class NotBegunError(UsageError):
@@ -48,11 +49,13 @@ class JournalContent:
         header: Its first line.
         planned: What was asked for, in order.
         finished: The experiments that have finished, in order.
+        checksum: That of its last line, which the next one goes on from.
     """
 
     header: HeaderLine
     planned: tuple[PlannedLine, ...] = ()
     finished: tuple[Finished, ...] = ()
+    checksum: int = 0
 
 
 def read_journal(directory: Path) -> JournalContent:
@@ -67,18 +70,18 @@ def read_journal(directory: Path) -> JournalContent:
             journal.
     """
     path = RunFolder(directory).journal
+    descriptor = _opened(path, os.O_RDONLY)
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"no journal of a run at {path}: {error.strerror}") from None
-    return _parsed(data, path)
+        return _parsed(_read(descriptor), path)
+    finally:
+        os.close(descriptor)
 
 
 def is_being_written(directory: Path) -> bool:
     """Tell whether a process that lives is writing the journal of a run."""
     try:
-        descriptor = os.open(RunFolder(directory).journal, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+        descriptor = _opened(RunFolder(directory).journal, os.O_RDONLY)
+    except UsageError:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -109,6 +112,7 @@ class Journal:
         self.content = content
         self._kept = {f.result.fingerprint for f in content.finished if f.asked.kept} - {""}
         self._finished = len(content.finished)
+        self._checksum = content.checksum
 
     @classmethod
     def begin(cls, directory: Path, header: HeaderLine) -> Self:
@@ -130,7 +134,7 @@ class Journal:
         except OSError as error:
             raise _unwritable(path, error) from None
         journal = cls(path, descriptor, JournalContent(header))
-        journal._append(cast("Json", header))
+        journal._append(cast("Mapping[str, Json]", header))
         return journal
 
     @classmethod
@@ -145,10 +149,7 @@ class Journal:
                 still lives.
         """
         path = RunFolder(directory).journal
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
-        except OSError as error:
-            raise UsageError(f"no journal of a run at {path}: {error.strerror}") from None
+        descriptor = _opened(path, os.O_RDWR | os.O_APPEND)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -157,8 +158,11 @@ class Journal:
                     f"{directory} is still being written by a process that lives; "
                     "wait for its end, or stop it with SIGINT"
                 ) from None
-            content = read_journal(directory)
-            os.ftruncate(descriptor, _whole(path.read_bytes()))
+            if not os.fstat(descriptor).st_nlink:
+                raise UsageError(f"{directory} has come to its end just now")
+            data = _read(descriptor)
+            content = _parsed(data, path)
+            os.ftruncate(descriptor, _whole(data))
         except BaseException:
             os.close(descriptor)
             raise
@@ -185,7 +189,7 @@ class Journal:
             HarnessError: It cannot be written.
         """
         line: PlannedLine = {"planned": experiments, "kept": kept}
-        self._append(cast("Json", line))
+        self._append(cast("Mapping[str, Json]", line))
 
     def finish(self, finished: Finished) -> None:
         """Write down an experiment that has finished.
@@ -196,7 +200,7 @@ class Journal:
         Raises:
             HarnessError: It cannot be written.
         """
-        self._append(cast("Json", finished_line(finished)))
+        self._append(cast("Mapping[str, Json]", finished_line(finished)))
         self._finished += 1
         if finished.asked.kept and finished.result.fingerprint:
             self._kept.add(finished.result.fingerprint)
@@ -215,8 +219,8 @@ class Journal:
         descriptor, self._descriptor = self._descriptor, -1
         os.close(descriptor)
 
-    def _append(self, value: Json) -> None:
-        line = _ENCODER.encode(value).encode() + b"\n"
+    def _append(self, value: Mapping[str, Json]) -> None:
+        line, checksum = seal(value, self._checksum)
         before = os.fstat(self._descriptor).st_size
         try:
             written = 0
@@ -225,6 +229,24 @@ class Journal:
         except OSError as error:
             os.ftruncate(self._descriptor, before)  # a line may be torn only where it is the last
             raise _unwritable(self._path, error) from None
+        self._checksum = checksum
+
+
+def _opened(path: Path, flags: int) -> int:
+    """Open the file of a journal; a pipe in its place is not waited for."""
+    try:
+        descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise UsageError(f"no journal of a run at {path}: {error.strerror}") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise UsageError(f"no journal of a run at {path}: it is not a file")
+    return descriptor
+
+
+def _read(descriptor: int) -> bytes:
+    with open(descriptor, "rb", closefd=False) as file:
+        return file.read()
 
 
 def _unwritable(path: Path, error: OSError) -> HarnessError:
@@ -240,34 +262,43 @@ def _parsed(data: bytes, path: Path) -> JournalContent:
     first, *lines = data[: _whole(data)].split(b"\n")
     if not first:
         raise NotBegunError(f"{path} has no first line: the run was killed before it had begun")
-    header = _header(_json(first, f"{path}, line 1"), path)
+    _check_schema(first, path)
+    line, checksum = _unsealed(first, 0, path, 1)
+    header = as_declared(line, HeaderLine, f"{path}, line 1")
     planned: list[PlannedLine] = []
     finished: list[Finished] = []
     for number, text in enumerate(lines[:-1], start=2):
+        line, checksum = _unsealed(text, checksum, path, number)
         where = f"{path}, line {number}"
-        line = _json(text, where)
-        if isinstance(line, dict) and "planned" in line:
+        if "planned" in line:
             planned.append(as_declared(line, PlannedLine, where))
         else:
             finished.append(read_finished(line, where))
-    return JournalContent(header, tuple(planned), tuple(finished))
+    return JournalContent(header, tuple(planned), tuple(finished), checksum)
 
 
-def _header(line: Json, path: Path) -> HeaderLine:
+def _check_schema(first: bytes, path: Path) -> None:
+    """Refuse the journal of another version, whose lines may be sealed in another way."""
+    try:
+        line = json.loads(first)
+    except (ValueError, RecursionError):
+        return  # it was altered, as its checksum says
     found = line.get("journal") if isinstance(line, dict) else None
-    if found != SCHEMA:
+    if isinstance(found, str) and found != SCHEMA:
         raise UsageError(
             f"{path} has schema {found!r}, and this version reads {SCHEMA!r} alone; "
             "use the version of crash-harness that wrote it, or begin the run anew"
         )
-    return as_declared(line, HeaderLine, f"{path}, line 1")
 
 
-def _json(text: bytes, where: str) -> Json:
+def _unsealed(line: bytes, before: int, path: Path, number: int) -> tuple[dict[str, Json], int]:
     try:
-        return cast("Json", json.loads(text))
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{where} is not JSON: {error}") from None
+        return unseal(line, before)
+    except AlteredLineError:
+        rest = "" if number == 1 else f"delete it from line {number} on to keep what is before, or "
+        raise UsageError(
+            f"{path}, line {number}: this is not what a run wrote there; {rest}begin the run anew"
+        ) from None
 
 
 def runs_with_a_journal(out: Path) -> Sequence[Path]:

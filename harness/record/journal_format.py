@@ -124,6 +124,7 @@ class ResultRow(TypedDict):
     note: str
     incarnations: list[LifeRow]
     survivors: list[str]
+    outside: list[str]
     seconds: float
 
 
@@ -203,6 +204,7 @@ def finished_line(finished: Finished) -> FinishedLine:
             "note": result.note,
             "incarnations": [_life_row(life) for life in result.incarnations],
             "survivors": list(result.survivors),
+            "outside": list(result.outside),
             "seconds": result.seconds,
         },
         "at_s": finished.at_s,
@@ -234,6 +236,7 @@ def read_finished(line: Json, where: str) -> Finished:
         note=found["note"],
         incarnations=tuple(_life(life) for life in found["incarnations"]),
         survivors=tuple(found["survivors"]),
+        outside=tuple(found["outside"]),
         seconds=found["seconds"],
     )
     return Finished(asked, result, row["at_s"])
