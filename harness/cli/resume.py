@@ -14,11 +14,12 @@ from harness.images.run_folder import RunFolder
 from harness.model.errors import UnknownNameError, UsageError
 from harness.model.hash_seed import hash_seed_of_forks
 from harness.record.code_digests import changed_files
-from harness.record.journal import Journal, NotBegunError, read_journal, runs_with_a_journal
+from harness.record.journal_content import NotBegunError, read_journal, runs_with_a_journal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from harness.record.journal import Journal
     from harness.record.journal_format import CommandRow
 
 LATEST = ""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from harness.images.run_folder import RunFolder
 from harness.model.result import Verdict
-from harness.record.journal import is_being_written, read_journal
+from harness.record.journal_content import is_being_written, read_journal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.model.result import ExperimentResult
-    from harness.record.journal import JournalContent
+    from harness.record.journal_content import JournalContent
 
 
 @dataclass(frozen=True, slots=True)
