@@ -66,15 +66,36 @@ def test_a_run_whose_part_is_killed_has_the_same_record(
 
 @pytest.mark.parametrize("number", range(KILLS))
 @pytest.mark.parametrize("kind", ["main", "main lane supervisor"])
-def test_the_next_start_clears_what_a_killed_run_has_left(
+def test_a_killed_run_is_gone_on_with_to_the_same_record(
     place: Path, undisturbed: tuple[dict[str, Any], int], kind: str, number: int
 ) -> None:
-    """Children of a worker lived on when all were killed that could have ended them."""
-    _, lines = undisturbed
+    """Hours were lost, and children of a worker lived on when all were killed above them."""
+    record, lines = undisturbed
     at, choose = drawn(kind, number, lines)
+    before = set(place.glob("out/2*"))
     with KilledRun(place, JOBS) as run:
         run.wait_until_told(at)
         run.kill(*kind.split(), choose=choose)
+        assert run.process.wait() == -signal.SIGKILL
+    (killed,) = set(place.glob("out/2*")) - before
+    with KilledRun(place, JOBS, "--resume", killed.name) as after:
+        code, said = after.end()
+        assert code == 0, said
+        assert (place / "out" / "latest").resolve() == killed
+        assert after.record() == record
+        assert still_there(place) == []
+        assert list(after.root.iterdir()) == []
+
+
+def test_another_run_clears_what_a_killed_one_has_left(
+    place: Path, undisturbed: tuple[dict[str, Any], int]
+) -> None:
+    """Nobody has to go on with a run for its processes and directories to go."""
+    _, lines = undisturbed
+    at, choose = drawn("main lane supervisor", KILLS, lines)
+    with KilledRun(place, JOBS) as run:
+        run.wait_until_told(at)
+        run.kill("main", "lane", "supervisor", choose=choose)
         assert run.process.wait() == -signal.SIGKILL
     with KilledRun(place, 1, "careful", "--at", "order.charge.after=kill") as after:
         code, said = after.end()
