@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from multiprocessing import Pipe
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 from harness_doubles import result, scenario
 
 from harness.experiment.lane import Job, LaneServer
+from harness.experiment.sharing import Sharing
 from harness.explore import executor
 from harness.model.errors import HarnessError
 from harness.model.schedule import CONTROL
@@ -26,6 +28,7 @@ class ToldLane:
         self.connection, self._theirs = Pipe()
         self.warm: list[str] = []
         self.ran: list[str] = []
+        self.jobs: list[Job] = []
 
     def send(self, method: object, what: Scenario | Job, *_more: object) -> None:
         """Be asked, and answer; a scenario named ``cold`` cannot be warmed."""
@@ -37,6 +40,7 @@ class ToldLane:
             assert method is LaneServer.run
             assert what.scenario in self.warm
             self.ran.append(what.scenario)
+            self.jobs.append(what)
             self._theirs.send(result(scenario=what.scenario))
 
     def receive(self) -> object:
@@ -94,6 +98,19 @@ def test_a_lane_with_nothing_left_warms_a_scenario_of_another(
     assert [lane.warm for lane in lanes] == [["only"]] * 3
     assert all(lane.ran for lane in lanes)
     assert sum(len(lane.ran) for lane in lanes) == 9
+
+
+def test_what_is_known_to_leave_things_outside_runs_alone_from_the_beginning(
+    tmp_path: Path, lanes: list[ToldLane]
+) -> None:
+    """A run that is gone on with treats its workers as it did before it was cut short."""
+    jobs = [Job(name, CONTROL, 0) for name in ("leaves", "clean")]
+    with executor.Executor(1, tmp_path, leaving=["leaves"]) as running:
+        running.prepare([scenario("leaves"), scenario("clean")])
+        assert len(dict(running.run(jobs))) == 2
+    clean, leaves = lanes[0].jobs
+    assert clean == jobs[1]
+    assert leaves == replace(jobs[0], sharing=Sharing.NOTHING, watched=True)
 
 
 def test_what_is_prepared_again_is_warm_already(tmp_path: Path, lanes: list[ToldLane]) -> None:
