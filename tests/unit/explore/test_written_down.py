@@ -131,7 +131,7 @@ def test_a_worker_that_leaves_things_outside_is_known_when_a_run_is_gone_on_with
     assert first.leaving == frozenset()
     rest = Lanes()
     run_all(rest, Journal.go_on(tmp_path / "run"))
-    assert rest.leaving == {"other"}
+    assert rest.leaving == frozenset({"other"})
 
 
 def test_what_is_asked_for_otherwise_is_run(tmp_path: Path) -> None:
