@@ -62,8 +62,8 @@ def unfinished_run(out: Path, named: str) -> Path:
             if begun_by_command:
                 return path
         raise UsageError(f"no run in {out} was cut short; leave --resume out to begin one")
-    path = Path(named) if Path(named).is_dir() else out / named
-    if not path.is_dir():
+    path = Path(named) if _is_dir(Path(named)) else out / named
+    if not _is_dir(path):
         known = [each.name for each in runs_with_a_journal(out)]
         raise UnknownNameError("run that was cut short", named, known)
     path = path.resolve() if path.is_symlink() else path
@@ -158,6 +158,13 @@ def check_scenarios(journal: Journal, names: Iterable[str]) -> None:
             f"{journal.directory} was begun with other scenarios; "
             f"new are: {', '.join(new[:_FILES]) or 'none, but they are in another order'}"
         )
+
+
+def _is_dir(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # its name is too long, say
+        return False
 
 
 def _comparable(parameter: str, value: object) -> object:
