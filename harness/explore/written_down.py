@@ -12,10 +12,12 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness.images.run_folder import RunFolder
 from harness.record.journal_format import Asked, Finished
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from harness.experiment.lane import Job
     from harness.explore.executor import Executor
@@ -47,7 +49,8 @@ class WrittenDown:
         self._earlier_s = 0.0
         if journal is not None:
             for finished in journal.content.finished:
-                self._known.setdefault(finished.asked, deque()).append(finished.result)
+                if _has_evidence(finished, journal.directory):
+                    self._known.setdefault(finished.asked, deque()).append(finished.result)
                 if finished.result.outside:
                     self._leaving.add(finished.asked.scenario)
                 self._earlier_s = finished.at_s
@@ -127,6 +130,12 @@ class WrittenDown:
             self._planned -= 1
         elif self._journal is not None:
             self._journal.plan(experiments, kept=kept)
+
+
+def _has_evidence(finished: Finished, run: Path) -> bool:
+    """Tell whether what a broken experiment left is there: it may be recorded, not run again."""
+    mark = finished.result.fingerprint if finished.asked.kept else ""
+    return not mark or RunFolder(run).failure(mark).images.is_dir()
 
 
 def _asked(job: Job, *, kept: bool) -> Asked:

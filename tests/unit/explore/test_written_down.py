@@ -10,6 +10,8 @@ from harness_doubles import result, scenario
 
 from harness.experiment.lane import Job
 from harness.explore.written_down import WrittenDown
+from harness.images.run_folder import RunFolder
+from harness.model.result import Verdict, Violation, fingerprint
 from harness.model.schedule import CONTROL, parse
 from harness.record.journal import Journal
 from harness.record.journal_content import read_journal
@@ -35,10 +37,12 @@ class Lanes:
 
     Args:
         most: How many results it gives.
+        breaks: What every experiment breaks.
     """
 
-    def __init__(self, most: int = 99) -> None:
+    def __init__(self, most: int = 99, breaks: tuple[Violation, ...] = ()) -> None:
         self.most = most
+        self.breaks = breaks
         self.leaving: frozenset[str] | None = None
         self.warm: list[str] = []
         self.ran: list[Job] = []
@@ -64,7 +68,13 @@ class Lanes:
             job = jobs[index]
             assert job.scenario in self.warm
             self.ran.append(job)
-            found = result(job.schedule, scenario=job.scenario, seed=job.seed)
+            found = result(
+                job.schedule,
+                scenario=job.scenario,
+                seed=job.seed,
+                verdict=Verdict.BROKEN if self.breaks else Verdict.HELD,
+                violations=self.breaks,
+            )
             yield index, replace(found, outside=("/dev/shm/left",) * (job.scenario == "other"))
 
     def __enter__(self) -> Self:
@@ -132,6 +142,17 @@ def test_a_worker_that_leaves_things_outside_is_known_when_a_run_is_gone_on_with
     rest = Lanes()
     run_all(rest, Journal.go_on(tmp_path / "run"))
     assert rest.leaving == frozenset({"other"})
+
+
+def test_what_has_lost_its_evidence_is_run_again(tmp_path: Path) -> None:
+    """A failure without its crash images could be neither judged again nor looked at."""
+    first = Lanes(breaks=(Violation("some", "it is broken"),))
+    run_all(first, begun(tmp_path))
+    mark = fingerprint("tried", str(JOBS[1].schedule), ["some"])
+    RunFolder(tmp_path).failure(mark).images.mkdir(parents=True)
+    rest = Lanes()
+    run_all(rest, Journal.go_on(tmp_path))
+    assert rest.ran == [JOBS[2], JOBS[0]]
 
 
 def test_what_is_asked_for_otherwise_is_run(tmp_path: Path) -> None:
