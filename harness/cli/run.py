@@ -204,7 +204,7 @@ def _run(options: RunOptions, out: Path, journal: Journal | None = None) -> None
 
 def _run_once(request: SessionRequest, wanted: Sequence[str], surroundings: Surroundings) -> None:
     outputs = Outputs((*OF_A_RUN, *wanted), surroundings)
-    with StopSignals() as stop:
+    with StopSignals(ends_program=True) as stop:
         try:
             result = run_session(request, outputs, stop)
         except KeyboardInterrupt:
@@ -230,7 +230,7 @@ def _run_each(
         told.append(Outputs(names, surroundings))
         return told[-1]
 
-    with StopSignals() as stop:
+    with StopSignals(ends_program=True) as stop:
         try:
             left = [seed for seed in seeds if seed not in codes]
             for seed, result in run_seeds(request, left, outputs, stop):

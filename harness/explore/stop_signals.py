@@ -40,12 +40,16 @@ class StopSignals:
 
     The first signal asks to stop. After it a second SIGINT raises `KeyboardInterrupt` at once, for
     somebody who does not want to wait until what was found is written down; a SIGTERM is passed
-    over, as CI systems send one after a SIGINT. Once it has raised, SIGINT is ignored for good: the
-    program is on its way out, and another exception there could leave lanes behind. A signal that
-    is ignored stays ignored.
+    over, as CI systems send one after a SIGINT. Once it has raised, SIGINT is ignored: another
+    exception on the way out could leave lanes behind. A signal that is ignored stays ignored.
+
+    Args:
+        ends_program: Whether the program ends after a second SIGINT, so that SIGINT stays ignored
+            until then; otherwise handlers are as before when this is closed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, ends_program: bool = False) -> None:
+        self._ends_program = ends_program
         self._number = 0
         self._raised = False
         # What `signal.signal` returns has no better type.
@@ -60,7 +64,7 @@ class StopSignals:
 
     def __exit__(self, *_error: object) -> None:
         for number, handler in self._before.items():
-            if not (self._raised and number == signal.SIGINT):
+            if not (self._ends_program and self._raised and number == signal.SIGINT):
                 signal.signal(number, handler)
         os.close(self._reader)
         os.close(self._writer)

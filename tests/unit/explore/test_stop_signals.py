@@ -34,6 +34,21 @@ def test_a_second_ctrl_c_does_not_wait_and_a_second_sigterm_is_passed_over() -> 
             stop.check()
 
 
+def test_ctrl_c_is_ignored_on_the_way_out() -> None:
+    """A third one would leave lanes behind; a program that goes on hears it again."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        for ends in (False, True):
+            with StopSignals(ends_program=ends):
+                signal.raise_signal(signal.SIGINT)
+                with pytest.raises(KeyboardInterrupt):
+                    signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(signal.SIGINT)
+            assert signal.getsignal(signal.SIGINT) is (signal.SIG_IGN if ends else before)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_handlers_are_as_before_in_the_end() -> None:
     """Whoever calls a session keeps handlers of their own; what is ignored stays ignored."""
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
