@@ -35,6 +35,9 @@ CHECKED_ELSEWHERE = {
     ("docs/postgresql.md", "psql \"$CRASH_HARNESS_COORDINATOR_DB\" -c '\\dn'"): (
         "needs that server, and psql"
     ),
+    ("docs/reports.md", "$ crash-harness report reports/runs/20261203T060106Z"): (
+        "needs a run that was killed at that moment; test_resume.py kills some, and looks"
+    ),
     ("docs/coordinator.md", "id: 1"): (
         "what goes over the wire; tests/integration/world/test_coordinator_document.py compares"
     ),
