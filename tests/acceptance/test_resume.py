@@ -390,3 +390,30 @@ def test_five_times_ctrl_c_loses_nothing(shop: Shop, command: Command) -> None:
     assert "--resume" in err
     assert command.run("--resume").code == 0
     check_same(shop, command.out)
+
+
+def test_what_a_killed_pytest_had_found_is_shown(command: Command, tmp_path: Path) -> None:
+    """It writes a journal as the command does; only, nobody but pytest can run its items."""
+    (tmp_path / "scenarios").mkdir()
+    (tmp_path / "scenarios" / "resumed_shop.py").write_text(SCENARIOS, encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = scenarios\n", encoding="utf-8")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-q", "scenarios", f"--crash-out={command.out}"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        end = time.monotonic() + DEADLINE_S
+        while not any(_lines(path) > 2 for path in journals(command.out)):
+            assert time.monotonic() < end
+            assert process.poll() is None, "it ended without a journal"
+            os.sched_yield()
+    finally:
+        process.kill()
+        process.wait()
+    (journal,) = journals(command.out)
+    report = command("report", str(journal.parent))
+    assert (report.code, "experiments have finished; it was cut short" in report.out) == (3, True)
+    assert "run again what began it" in report.out
+    refused = command.run("--resume", journal.parent.name)
+    assert (refused.code, "run again what began it" in refused.err) == (2, True)
