@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from harness.model.errors import UnknownNameError, UsageError
 from harness.model.site import no_warm_up
 from harness.model.starts_again import STARTS_AGAIN
+from harness.scenario_fields import check_fields, check_name, check_oracle, drawn_workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ TierName: TypeAlias = Literal["smoke", "full", "deep"]
 
 TIER_NAMES: tuple[TierName, ...] = get_args(TierName)
 
-NAME = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")
+PIN_OUTCOMES = ("holds", "broken")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Pin:
         tier: For ``broken``: the tier that must catch it, which is the one that is run.
 
     Raises:
-        UnknownNameError: The tier is not known.
+        UnknownNameError: The outcome or the tier is not known.
     """
 
     outcome: str = "holds"
@@ -45,6 +45,11 @@ class Pin:
     tier: TierName = "smoke"
 
     def __post_init__(self) -> None:
+        for word in (self.outcome, self.oracle, self.tier):
+            if not isinstance(word, str):
+                raise UsageError(f"a pin is made of texts, and {word!r} is not one")
+        if self.outcome not in PIN_OUTCOMES:
+            raise UnknownNameError("outcome of a pin", self.outcome, PIN_OUTCOMES)
         if self.tier not in TIER_NAMES:
             raise UnknownNameError("tier", self.tier, TIER_NAMES)
 
@@ -96,7 +101,7 @@ class Scenario:
             restart. It takes as long as a start takes; `warm` is not run in it.
 
     Raises:
-        UsageError: The name is not well formed, there is no oracle, or two have one name.
+        UsageError: A field is not what it should be, there is no oracle, or two have one name.
         UnknownNameError: The pin names an oracle that the scenario does not have.
     """
 
@@ -117,17 +122,28 @@ class Scenario:
     fresh: bool = False
 
     def __post_init__(self) -> None:
-        if not NAME.fullmatch(self.name):
-            raise UsageError(
-                f"scenario name {self.name!r} is not lower-case words joined by '-', '_' or '.'"
-            )
+        check_name(self.name)
+        where = f"scenario {self.name!r}"
+        check_fields(where, {field.name: getattr(self, field.name) for field in fields(self)})
+        if not isinstance(self.pin, Pin):
+            raise UsageError(f"{where}: its pin is {self.pin!r}, not HOLDS or broken_by(...)")
         if not self.oracles:
             raise UsageError(f"scenario {self.name!r} has no oracle, so nothing could be broken")
+        for oracle in self.oracles:
+            check_oracle(where, oracle)
         names = [oracle.name for oracle in self.judges]
         if len(set(names)) < len(names):
             raise UsageError(f"scenario {self.name!r} has two oracles of one name: {names}")
         if self.pin.oracle and self.pin.oracle not in names:
             raise UnknownNameError("oracle", self.pin.oracle, names)
+
+    def drawn_workload(self, seed: int) -> Workload:
+        """Return the workload that a seed draws.
+
+        Raises:
+            UsageError: `workload` raises an error, or gives something else.
+        """
+        return drawn_workload(self.name, self.workload, seed)
 
     @property
     def judges(self) -> tuple[Oracle, ...]:

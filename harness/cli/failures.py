@@ -27,7 +27,7 @@ from harness.record.outcome import ExitCode
 from harness.record.run_schema import RunRecord, read_run
 from harness.record.typed_dicts import json_schemas
 from harness.replay.recheck import failures_at, judge_record, recorded_failures
-from harness.replay.reproduce import named_failure, run_again
+from harness.replay.reproduce import named_failure, run_again, scenarios_of
 from harness.replay.shell import open_shell
 from harness.report.escaping import block, plain
 from harness.report.half_done import half_done_lines
@@ -140,7 +140,7 @@ def recheck(path: Path, source: str | None) -> None:
         raise _not_over(unfinished)
     for folder in failures_at(path):
         record = read_failure_record(folder)
-        where = source or str(Path(record["scenarios_from"]).expanduser())
+        where = source or scenarios_of(record)
         (scenario,) = select(load(where), [record["scenario"]])
         verdict, violations, note = judge_record(folder, scenario)
         verdicts.add(verdict)

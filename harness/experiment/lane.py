@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.experiment.confirmation import MOST_RUNS, Attempt, confirmed, same
+from harness.experiment.judging import LeaveError, judge
 from harness.experiment.lost import clear_up_after_the_dead, lost_result
-from harness.experiment.protocol import RealSteps, judge, run_experiment, settle
+from harness.experiment.protocol import RealSteps, run_experiment, settle
 from harness.experiment.rig import Rig
 from harness.experiment.sharing import SharedSteps, Sharing, longest_prefix
 from harness.experiment.state_cache import StateCache
@@ -366,7 +367,7 @@ def serve(connection: Connection, root: Path, cpu: int | None, seed: int) -> Non
 
 def _leave(_number: int, _frame: object) -> None:
     signal.signal(signal.SIGTERM, _stay)
-    raise SystemExit(0)
+    raise LeaveError(0)
 
 
 def _stay(_number: int, _frame: object) -> None:

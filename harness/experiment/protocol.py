@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from harness.experiment.ends import Recovery, RestartResult
+from harness.experiment.judging import judge
 from harness.images.digest import image_digest
 from harness.images.run_folder import restart_image_name
 from harness.images.tree import UnimageableError
 from harness.model.errors import DeadlineError, HarnessError
-from harness.model.oracle import Evidence, OracleStatus
+from harness.model.oracle import Evidence
 from harness.model.quiet import describe_end
-from harness.model.result import ExperimentResult, Fired, IncarnationTrace, Verdict, Violation
+from harness.model.result import ExperimentResult, Fired, IncarnationTrace, Verdict
 from harness.processes.incarnation import ForeignStopError
 from harness.processes.trace_reader import DamagedTraceError
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
     from harness.experiment.rig import Halt
     from harness.model.image import Image
-    from harness.model.oracle import EndedIncarnation, Oracle
+    from harness.model.oracle import EndedIncarnation
+    from harness.model.result import Violation
     from harness.model.schedule import Moment, Schedule, Strike
     from harness.model.trace import Death
     from harness.model.workload import Command, Workload
@@ -373,34 +375,6 @@ def settle(rig: Verbs) -> None:
             raise _wrong_death(rig, number, halt, "recovering")
         if halt.hit is not None:
             rig.kill(number)
-
-
-def judge(
-    oracles: tuple[Oracle, ...], evidence: Evidence
-) -> tuple[Verdict, tuple[Violation, ...], str]:
-    """Ask every oracle.
-
-    Returns:
-        The verdict, the violations, and for `UNKNOWN` a note. Broken is stronger than unknown,
-        unknown stronger than held; an oracle that fails is unknown.
-    """
-    violations: list[Violation] = []
-    doubts: list[str] = []
-    for oracle in oracles:
-        try:
-            finding = oracle.check(evidence)
-        except Exception as error:  # noqa: BLE001 - a fault of the oracle is no verdict on the worker
-            doubts.append(f"oracle {oracle.name} failed: {type(error).__name__}: {error}")
-            continue
-        if finding.answer is OracleStatus.BROKEN:
-            violations.extend(Violation(oracle.name, fact) for fact in finding.evidence)
-        elif finding.answer is OracleStatus.UNKNOWN:
-            doubts.extend(f"oracle {oracle.name} cannot tell: {f}" for f in finding.evidence)
-    if violations:
-        return Verdict.BROKEN, tuple(violations), "\n".join(doubts)
-    if doubts:
-        return Verdict.UNKNOWN, (), "\n".join(doubts)
-    return Verdict.HELD, (), ""
 
 
 def _strike_all(rig: Verbs, schedule: Schedule, steps: Steps, fired: list[Fired]) -> None:

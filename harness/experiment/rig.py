@@ -81,7 +81,7 @@ class Rig:
     ) -> None:
         self.scenario = scenario
         self.seed = seed
-        self.workload = scenario.workload(seed)
+        self.workload = scenario.drawn_workload(seed)
         self.workspace = Workspace(path)
         if prefix is not None:
             prefix.restore(self.workspace)

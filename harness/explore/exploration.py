@@ -55,6 +55,7 @@ class Exploration:
 
     Raises:
         UnknownNameError: The tier is not known, or a label of `at` or of `Scenario.strike` is not.
+        UsageError: The scenario's workload is not one.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Exploration:
     ) -> None:
         if tier not in TIERS:
             raise UnknownNameError("tier", tier, TIERS)
+        scenario.drawn_workload(seed)  # before anything is run
         self.scenario = scenario
         self.catalogue = scan(scenario.points)
         for label in scenario.strike:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ast
-import importlib
-import sys
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.explore.module_import import import_file
 from harness.model.errors import UnknownNameError, UsageError
+from harness.model.regular_file import read_regular_file, shown_path
 from harness.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from types import ModuleType
 
 DEFAULT = "scenarios"
 
@@ -40,15 +39,18 @@ def load(source: str | Path = DEFAULT) -> dict[str, Scenario]:
         UsageError: There is no such path, a module cannot be imported, no scenario is found, or
             two have one name.
     """
+    shown = shown_path(source)
     try:
         path = Path(source).resolve()
-        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
-        known = path.is_dir() or (path.suffix == ".py" and path.is_file())
-    except (OSError, RuntimeError) as error:  # unreadable, or a link to itself
-        raise UsageError(f"no scenarios at {str(source)!r}: {error}") from None
+        folder = path.is_dir()
+        files = sorted(f for f in path.rglob("*.py") if not f.is_dir()) if folder else [path]
+        known = folder or (path.suffix == ".py" and path.is_file())
+    except (OSError, RuntimeError, ValueError) as error:  # unreadable, a link to itself, no path
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"no scenarios at {shown!r}: {reason}") from None
     if not known:
         raise UsageError(
-            f"no scenarios at {str(source)!r}: give a folder or a Python file with --scenarios"
+            f"no scenarios at {shown!r}: give a folder or a Python file with --scenarios"
         )
     found: dict[str, Scenario] = {}
     for file in files:
@@ -57,7 +59,7 @@ def load(source: str | Path = DEFAULT) -> dict[str, Scenario]:
                 raise UsageError(f"two scenarios are named {scenario.name!r}; one is in {file}")
     if not found:
         raise UsageError(
-            f"no scenario at {str(source)!r}: {_looked_at(files)}; assign a Scenario at the top of"
+            f"no scenario at {shown!r}: {_looked_at(files)}; assign a Scenario at the top of"
             " a module, alone or in a list, tuple, set or dict"
         )
     return dict(sorted(found.items()))
@@ -76,43 +78,23 @@ def select(known: Mapping[str, Scenario], names: Iterable[str]) -> tuple[Scenari
     return tuple(known[name] for name in wanted or known)
 
 
-def import_file(file: Path) -> ModuleType:
-    """Import a Python file under its natural name.
-
-    Raises:
-        UsageError: It cannot be imported, or its name is that of another module.
-    """
-    file = file.resolve()
-    parts = [] if file.stem == "__init__" else [file.stem]
-    folder = file.parent
-    while (folder / "__init__.py").exists():
-        parts.insert(0, folder.name)
-        folder = folder.parent
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-    name = ".".join(parts)
-    try:
-        module = importlib.import_module(name)
-    except (Exception, SystemExit) as error:
-        raise UsageError(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
-    if Path(module.__file__ or "").resolve() != file:
-        raise UsageError(
-            f"{file} would be imported as {name!r}, and that is {module.__file__ or 'built in'}; "
-            "rename it, or make its folder a package"
-        )
-    return module
-
-
 def scenarios_in(file: Path) -> Iterator[Scenario]:
     """Import a file and give the scenarios that it assigns, not those that it imports.
 
     Raises:
-        UsageError: It cannot be imported.
+        UsageError: It cannot be imported, or what it assigns cannot be looked at.
     """
-    for value in _values(file).values():
-        for scenario in _items(value):
-            if isinstance(scenario, Scenario):
-                yield scenario
+    try:
+        items = [item for value in _values(file).values() for item in _items(value)]
+    except UsageError:
+        raise
+    except Exception as error:  # a value of the user, whose methods may raise anything
+        raise UsageError(
+            f"{file}: what it assigns cannot be looked at: {type(error).__name__}: {error}"
+        ) from error
+    for scenario in items:
+        if isinstance(scenario, Scenario):
+            yield scenario
 
 
 def _items(value: object) -> Collection[object]:
@@ -127,7 +109,8 @@ def _items(value: object) -> Collection[object]:
 def _values(file: Path) -> dict[str, object]:
     """Import a file; return what it assigns at its top, by name."""
     module = import_file(file)
-    names = dict.fromkeys(_assigned(ast.parse(file.read_bytes()).body))
+    source = read_regular_file(file, "scenario file")
+    names = dict.fromkeys(_assigned(ast.parse(source).body))
     return {name: getattr(module, name) for name in names if hasattr(module, name)}
 
 

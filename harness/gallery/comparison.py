@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from harness.gallery.data import compared, differing_files
 from harness.images.run_folder import FAILURE
+from harness.model.errors import UsageError
+from harness.model.regular_file import read_regular_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +99,7 @@ def _of_file(path: Path, text: str) -> Iterator[str]:
     if not path.is_file():
         yield f"{path} is missing"
         return
-    before = compared(path.name, path.read_text(encoding="utf-8"))
+    before = compared(path.name, _text(path))
     now = compared(path.name, text)
     if before != now:
         yield f"{path} differs:"
@@ -141,11 +143,15 @@ def _of_family(
 
 def _report_of_then(folder: Path, digests: dict[str, str]) -> dict[str, str] | None:
     """Return the files that the digests are of, unless one is not there or is another."""
-    with suppress(OSError, UnicodeDecodeError):
-        found = {name: (folder / name).read_text(encoding="utf-8") for name in digests}
+    with suppress(UsageError):
+        found = {name: _text(folder / name) for name in digests}
         if not differing_files(digests, found):
             return found
     return None
+
+
+def _text(path: Path) -> str:
+    return read_regular_file(path, "report").decode("utf-8", "backslashreplace")
 
 
 def _left_over(folder: GalleryFolder, sample: dict[str, str]) -> Iterator[str]:

@@ -17,20 +17,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import reprlib
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from harness.images.run_folder import FAILURE
+from harness.images.run_folder import FAILURE, FailureFolder
 from harness.model.canonical_json import one_item_a_line
-from harness.model.errors import UnknownNameError
+from harness.model.errors import UnknownNameError, UsageError
 from harness.record.read_json import read_json
 from harness.record.typed_dicts import as_declared
+from harness.scenario_fields import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 _SOURCE = re.compile(
     r'<ol class="source".*?</ol>'  # of a page
@@ -38,6 +41,11 @@ _SOURCE = re.compile(
     r"|(?<=\.py):[0-9]+",
     re.DOTALL | re.MULTILINE,
 )
+
+
+_NAMES = FailureFolder(Path())
+_REPORT_FILES = (_NAMES.record.name, _NAMES.report.name, _NAMES.issue.name)
+"""The names of the files of a report."""
 
 
 class Family(TypedDict):
@@ -106,7 +114,7 @@ def read_gallery(folder: GalleryFolder) -> Gallery:
         UsageError: Its index is not well formed.
     """
     index = folder.index
-    if not index.exists():
+    if not os.path.lexists(index):
         return {"sample": "", "families": {}}
     read = as_declared(read_json(index, "index of a gallery"), dict[str, object], str(index))
     rows = as_declared(read.get("families"), dict[str, object], f"{index}: 'families'")
@@ -114,6 +122,15 @@ def read_gallery(folder: GalleryFolder) -> Gallery:
     families = {
         name: as_declared(row, Family, f"{index}: family {name!r}") for name, row in rows.items()
     }
+    for name, family in families.items():
+        if not NAME.fullmatch(name):
+            raise UsageError(
+                f"{index}: the family {reprlib.repr(name)} is not named in lower-case words joined "
+                "by '-', '_' or '.'; its report lies in a folder of this name"
+            )
+        for file in family["digests"]:
+            if file not in _REPORT_FILES:
+                raise UnknownNameError(f"file of a report in {index},", file, _REPORT_FILES)
     if (sample or families) and sample not in families:
         raise UnknownNameError(f"family in {index}, named as its sample:", sample, families)
     return {"sample": sample, "families": families}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.model.errors import UnknownNameError, UsageError
+from harness.model.regular_file import read_regular_file
 from harness.model.schedule import MalformedLabelError
 from harness.points import well_formed
 
@@ -124,7 +125,9 @@ def scan(names: Iterable[str]) -> Catalogue:
         base, below = _files(name)
         files.update((file, file.relative_to(base).as_posix()) for file in below)
     return Catalogue(
-        point for file, shown in files.items() for point in _declared(shown, file.read_bytes())
+        point
+        for file, shown in files.items()
+        for point in _declared(shown, read_regular_file(file, "module"))
     )
 
 
@@ -157,7 +160,7 @@ def _files(name: str) -> tuple[Path, list[Path]]:
     for place in places:
         target = place.joinpath(*rest)
         if target.is_dir():
-            return place.parent, sorted(target.rglob("*.py"))
+            return place.parent, sorted(f for f in target.rglob("*.py") if not f.is_dir())
         if rest and target.with_suffix(".py").is_file():
             return place.parent, [target.with_suffix(".py")]
     raise unknown
@@ -171,7 +174,7 @@ def _declared(shown: str, source: bytes) -> tuple[DeclaredPoint, ...]:
     try:
         # From bytes, so that Python's own rules for the encoding hold.
         tree = ast.parse(source, filename=shown)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = error.lineno if isinstance(error, SyntaxError) else 1
         raise UsageError(f"{shown}:{line}: not Python: {error}") from error
     names = {_FUNCTION}

@@ -126,7 +126,7 @@ class Forker:
                     warm(site)
         except _LeaveError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the worker's
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is the worker's
             return (
                 f"the warm-up of {scenario!r} failed: {type(error).__name__}: {error}\n"
                 f"{said.getvalue()}"

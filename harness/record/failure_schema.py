@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from harness.images.run_folder import FAILURE
@@ -231,5 +232,5 @@ def read_failure_record(path: Path) -> FailureRecord:
     Raises:
         UsageError: There is none, or it is of another version.
     """
-    file = path / FAILURE if path.is_dir() else path
+    file = path / FAILURE if os.path.isdir(path) else path  # noqa: PTH112 - false where it errs
     return read_versioned(file, FailureRecord, FAILURE_SCHEMA, "recorded failure")

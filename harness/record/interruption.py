@@ -6,6 +6,7 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.model.errors import UsageError
 from harness.record.outcome import ExitCode, exit_code, strongest
 
 if TYPE_CHECKING:
@@ -38,8 +39,10 @@ class Interruption:
 
     @classmethod
     def by_fault(cls, error: BaseException) -> Interruption:
-        """Return that the harness itself failed."""
+        """Return that the harness itself failed, or could not do what was asked of it."""
         said = str(error) or type(error).__name__
+        if isinstance(error, UsageError):
+            return cls(f"interrupted, as it could not go on: {said}", ExitCode.USAGE)
         return cls(f"interrupted by an error of the harness: {said}", ExitCode.HARNESS)
 
 

@@ -45,7 +45,7 @@ def keep_open(run: Path, outcomes: tuple[ScenarioOutcome, ...]) -> None:
                 link.unlink()
             elif _experiment(link) in judged:
                 target = link.resolve()
-                if target.is_relative_to(run.parent.resolve()):
+                if _is_failure_of_a_run(target, run.parent.resolve()):
                     shutil.rmtree(target)
                 link.unlink()
     if broken:
@@ -54,6 +54,12 @@ def keep_open(run: Path, outcomes: tuple[ScenarioOutcome, ...]) -> None:
         fresh = home / f".{fingerprint}.{os.getpid()}"
         fresh.symlink_to(runs.link_target(RunFolder(run), fingerprint))
         fresh.replace(home / fingerprint)
+
+
+def _is_failure_of_a_run(target: Path, runs: Path) -> bool:
+    """Tell whether a folder is one that links are made to; others are not ours to delete."""
+    run = target.parent.parent
+    return run.parent == runs and target.parent == RunFolder(run).kept
 
 
 def _experiment(link: Path) -> tuple[str, str, int] | None:

@@ -16,11 +16,13 @@ gone when its experiment held, or broke in another way than the pin says.
 from __future__ import annotations
 
 import datetime as dt
+import os
 import tomllib
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.model.errors import UnknownNameError, UsageError
+from harness.model.regular_file import read_regular_file
 from harness.model.result import Verdict
 from harness.model.schedule import parse
 from harness.record.typed_dicts import as_declared
@@ -152,12 +154,12 @@ def read_pins(path: Path) -> Pins:
         UsageError: It cannot be read, is not TOML, or a pin is not well formed.
         UnknownNameError: A key is not known.
     """
+    source = read_regular_file(path, "pins file")
     try:
-        with path.open("rb") as file:
-            data = tomllib.load(file)
-    except OSError as error:
-        raise UsageError(f"no pins file at {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        data = tomllib.loads(source.decode())
+    except RecursionError as error:
+        raise UsageError(f"{path} is not TOML that can be read: nested too deeply") from error
+    except ValueError as error:  # a TOMLDecodeError, or of a number or a date that is none
         raise UsageError(f"{path} is not TOML: {error}") from error
     for key in data:
         if key != "pin":
@@ -171,7 +173,8 @@ def read_pins(path: Path) -> Pins:
 def pins_in(folder: Path) -> Pins:
     """Read the pins file of a folder; without one there are no pins."""
     usual = folder / FILE_NAME
-    return read_pins(usual) if usual.exists() else NO_PINS
+    # A link that leads nowhere is meant to be one, too.
+    return read_pins(usual) if os.path.lexists(usual) else NO_PINS
 
 
 def _pin(table: Table, where: str) -> KnownFailure:

@@ -8,12 +8,15 @@ import reprlib
 from typing import TYPE_CHECKING, TypeVar
 
 from harness.model.errors import UsageError
+from harness.model.regular_file import read_regular_file, shown_path
 from harness.record.typed_dicts import as_declared
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 T = TypeVar("T")
+
+_SHOWN_CHARS = 40
 
 
 def read_json(file: Path, what: str) -> object:
@@ -26,16 +29,20 @@ def read_json(file: Path, what: str) -> object:
     Raises:
         UsageError: It cannot be read, or is not JSON.
     """
+    data = read_regular_file(file, what)
     try:
-        text = file.read_text(encoding="utf-8")
         # Not `msgspec.json`: it refuses lone surrogates, which records have from names of files.
-        return json.loads(text, parse_float=_finite, parse_constant=_finite)
-    except OSError as error:
-        raise UsageError(f"no {what} at {file}: {error.strerror}") from error
+        return json.loads(
+            data.decode(),
+            parse_float=_finite,
+            parse_constant=_finite,
+        )
     except RecursionError as error:
-        raise UsageError(f"{file} is not JSON that can be read: nested too deeply") from error
+        raise UsageError(
+            f"{shown_path(file)} is not JSON that can be read: nested too deeply"
+        ) from error
     except ValueError as error:
-        raise UsageError(f"{file} is not JSON: {error}") from error
+        raise UsageError(f"{shown_path(file)} is not JSON: {error}") from error
 
 
 def read_versioned(file: Path, declared: type[T], schema: str, what: str) -> T:
@@ -52,18 +59,19 @@ def read_versioned(file: Path, declared: type[T], schema: str, what: str) -> T:
     """
     data = read_json(file, what)
     if not isinstance(data, dict):
-        raise UsageError(f"{file} is not a {what}: it is not a JSON object")
+        raise UsageError(f"{shown_path(file)} is not a {what}: it is not a JSON object")
     found = data.get("schema")
     if found != schema:
         raise UsageError(
-            f"{file} has schema {reprlib.repr(found)}, and this version reads {schema!r} alone; "
-            "use the version of crash-harness that wrote it, or run the schedule again"
+            f"{shown_path(file)} has schema {reprlib.repr(found)}, and this version reads "
+            f"{schema!r} alone; use the version of crash-harness that wrote it, or run the "
+            "schedule again"
         )
-    return as_declared(data, declared, str(file))
+    return as_declared(data, declared, shown_path(file))
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text} is not a number in JSON")
+        raise ValueError(f"{text[:_SHOWN_CHARS]} is not a number in JSON")
     return number

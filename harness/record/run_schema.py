@@ -5,12 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from harness.images.run_folder import RESULTS
+from harness.model.errors import UsageError
+from harness.model.regular_file import shown_path
+from harness.model.result import Verdict
 from harness.record.read_json import read_versioned
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SCHEMA: Final = "crash-harness/results/5"
+
+
+_TOTALS = (
+    "scenarios",
+    "as_pinned",
+    "experiments",
+    *(verdict.value for verdict in Verdict),
+    "moments_found",
+    "moments_struck",
+    "moments_survived",
+    "exit_code",
+)
+"""What is counted of a run."""
 
 
 class ViolationRow(TypedDict):
@@ -155,6 +171,11 @@ def read_run(directory: Path) -> RunRecord:
         directory: The run's directory.
 
     Raises:
-        UsageError: There is none, or it is of another version.
+        UsageError: There is none, it is of another version, or a count is missing.
     """
-    return read_versioned(directory / RESULTS, RunRecord, SCHEMA, "record of a run")
+    file = directory / RESULTS
+    record = read_versioned(file, RunRecord, SCHEMA, "record of a run")
+    for name in _TOTALS:
+        if name not in record["totals"]:
+            raise UsageError(f"{shown_path(file)}: the count {name!r} is missing - at `$.totals`")
+    return record

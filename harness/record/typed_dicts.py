@@ -32,6 +32,8 @@ def as_declared(value: object, declared: type[T], where: str) -> T:
     """
     try:
         return msgspec.convert(value, declared)
+    except UnicodeEncodeError as error:  # a lone surrogate where one of a few words is expected
+        raise UsageError(f"{where}: {error.object!r} is not a text of UTF-8") from error
     except msgspec.ValidationError as error:
         reason = str(error)
         if reason.startswith("Invalid enum value"):

@@ -74,7 +74,7 @@ def failure_record(
         about: The rest.
     """
     scenario = outcome.scenario
-    workload = scenario.workload(result.seed)
+    workload = scenario.drawn_workload(result.seed)
     images = [FailureFolder(folder).end_image(life.number) for life in result.incarnations]
     observed = [observe(image / "world") for image in images]
     rows, left_out = history(result, observed)

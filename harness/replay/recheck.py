@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.experiment.protocol import judge
+from harness.experiment.judging import judge
 from harness.images.run_folder import FailureFolder, RunFolder
 from harness.images.workspace import empty_image
-from harness.model.errors import UsageError
+from harness.model.errors import UnknownNameError, UsageError
 from harness.model.image import Image
 from harness.model.oracle import EndedIncarnation, Evidence
+from harness.model.regular_file import shown_path
 from harness.model.starts_again import STARTS_AGAIN
 from harness.model.trace import Death, Hit
 from harness.record.failure_schema import read_failure_record
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     from harness.record.failure_schema import FailureRecord
     from harness.scenario import Scenario
 
-_DEATH = re.compile(r"killed by (?P<signal>SIG[A-Z0-9]+)|exited with code (?P<code>-?\d+)")
+_DEATH = re.compile(
+    r"killed by (?P<signal>SIG[A-Z0-9]+(?:\+[0-9]{1,2})?)|exited with code (?P<code>-?[0-9]{1,9})"
+)
 
 
 def judge_record(folder: Path, scenario: Scenario) -> tuple[Verdict, tuple[Violation, ...], str]:
@@ -34,7 +38,7 @@ def judge_record(folder: Path, scenario: Scenario) -> tuple[Verdict, tuple[Viola
         scenario: Its scenario, as it is today.
 
     Returns:
-        As `harness.experiment.protocol.judge`.
+        As `harness.experiment.judging.judge`.
 
     Raises:
         UsageError: There is no record, it is of another version, or its images are not all there.
@@ -67,7 +71,7 @@ def _evidence(folder: Path, scenario: Scenario, start: Image) -> Evidence:
         if fresh_offered:
             after_restart = at_quiet if at_quiet.path.is_dir() else restarted[0].after
     return Evidence(
-        workload=scenario.workload(record["seed"]),
+        workload=scenario.drawn_workload(record["seed"]),
         struck=tuple(incarnations[:struck]),
         recovered=recovered,
         restarted=restarted[-1] if restarted else recovered,
@@ -103,8 +107,16 @@ def _death(text: str) -> Death:
     if match is None:
         raise UsageError(f"the record says {text!r} of a death, neither a signal nor an exit code")
     if match["signal"]:
-        return Death(signal.Signals[match["signal"]].value, -1)
+        return Death(_signal_number(match["signal"]), -1)
     return Death(0, int(match["code"]))
+
+
+def _signal_number(name: str) -> int:
+    """Return the number of a signal as `Death` names it."""
+    base, _, above = name.partition("+")
+    if base not in signal.Signals.__members__:
+        raise UnknownNameError("signal", name, signal.Signals.__members__)
+    return signal.Signals[base].value + int(above or 0)
 
 
 def failures_at(path: Path) -> list[Path]:
@@ -113,11 +125,11 @@ def failures_at(path: Path) -> list[Path]:
     Raises:
         UsageError: There is none.
     """
-    if FailureFolder(path).record.exists():
+    if os.path.lexists(FailureFolder(path).record):
         return [path]
     found = recorded_failures(path)
     if not found:
-        raise UsageError(f"no recorded failure at {path}")
+        raise UsageError(f"no recorded failure at {shown_path(path)}")
     return found
 
 
@@ -126,5 +138,12 @@ def recorded_failures(path: Path) -> list[Path]:
 
     Args:
         path: The run's directory.
+
+    Raises:
+        UsageError: It cannot be looked at.
     """
-    return [folder.path for folder in RunFolder(path).failures() if folder.record.exists()]
+    try:
+        folders = list(RunFolder(path).failures())
+    except OSError as error:
+        raise UsageError(f"no recorded failure at {shown_path(path)}: {error.strerror}") from error
+    return [folder.path for folder in folders if os.path.lexists(folder.record)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,6 +13,7 @@ from harness.experiment.lane import Job
 from harness.experiment.sharing import Sharing
 from harness.images.run_folder import FailureFolder
 from harness.model.errors import UsageError
+from harness.model.regular_file import shown_path
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, Schedule, parse
 from harness.record.failure_schema import read_failure_record
@@ -21,6 +23,7 @@ from harness.record.outcome import ExitCode
 if TYPE_CHECKING:
     from harness.explore.executor import Executor
     from harness.model.result import ExperimentResult
+    from harness.record.failure_schema import FailureRecord
     from harness.scenario import Scenario
 
 
@@ -76,7 +79,7 @@ def read_failure(path: Path) -> Failure:
     record = read_failure_record(path)
     return Failure(
         record["fingerprint"],
-        str(Path(record["scenarios_from"]).expanduser()),
+        scenarios_of(record),
         record["scenario"],
         parse(record["schedule"]),
         record["seed"],
@@ -104,6 +107,14 @@ def _in_journal(folder: Path) -> Failure | None:
     )
 
 
+def scenarios_of(record: FailureRecord) -> str:
+    """Return where the scenario of a failure was loaded from, on this machine."""
+    try:
+        return str(Path(record["scenarios_from"]).expanduser())
+    except RuntimeError:  # of a user that this machine does not have
+        return record["scenarios_from"]
+
+
 _EXPERIMENT = re.compile(r"(?P<scenario>[a-z0-9._-]+)\[(?P<schedule>.*)\]", re.DOTALL)
 
 
@@ -118,12 +129,12 @@ def named_failure(what: str, scenarios_from: str, seed: int) -> Failure:
     Raises:
         UsageError: It is neither, or the record is of another version.
     """
-    if Path(what).exists():
+    if os.path.lexists(what):
         return read_failure(Path(what))
     match = _EXPERIMENT.fullmatch(what)
     if match is None:
         raise UsageError(
-            f"no recorded failure at {what}, and it is not an experiment such as "
+            f"no recorded failure at {shown_path(what)}, and it is not an experiment such as "
             "'orders[order.charge.after#1=kill]'"
         )
     schedule = "" if match["schedule"] == "control" else match["schedule"]

@@ -81,7 +81,10 @@ def _shell(failure: Failure, scenario: Scenario, copy: Path, incarnation: int) -
 
         world = World.start()
         endpoint = world.open(
-            site / "world", scenario.services, scenario.workload(failure.seed), scenario.transport
+            site / "world",
+            scenario.services,
+            scenario.drawn_workload(failure.seed),
+            scenario.transport,
         )
     script = site / "run_worker.py"
     script.write_text(

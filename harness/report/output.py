@@ -6,6 +6,7 @@ the others and give it a line in `harness.report.outputs.OUTPUTS`.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -67,5 +68,17 @@ class Output(Protocol):
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file; what UTF-8 cannot hold is escaped."""
-    path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    """Write a file, whole or not at all; what UTF-8 cannot hold is escaped.
+
+    What stands there is replaced: a link is not followed, a pipe not waited for.
+    """
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.unlink(missing_ok=True)
+    try:
+        with fresh.open("x", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+        fresh.replace(path)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink()
+        raise

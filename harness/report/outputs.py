@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.images.run_folder import FailureFolder, RunFolder
 from harness.model.errors import UnknownNameError, UsageError
+from harness.model.regular_file import shown_path
 from harness.record.failure_schema import read_failure_record
 from harness.record.run_schema import read_run
 from harness.report.annotations import Annotations
@@ -130,12 +132,12 @@ class Outputs:
             UsageError: There is no record, or it is of another version.
         """
         folder = path if path.is_dir() else path.parent
-        if RunFolder(folder).record.exists():
+        if os.path.lexists(RunFolder(folder).record):
             self._directory = folder
             self.close(read_run(folder))
             return
-        if not FailureFolder(folder).record.exists():
-            raise UsageError(f"no record of a run or of a failure at {path}")
+        if not os.path.lexists(FailureFolder(folder).record):
+            raise UsageError(f"no record of a run or of a failure at {shown_path(path)}")
         record = read_failure_record(folder)
         self._tell(lambda output: output.write_failure(folder, record))
         self._raise()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,8 @@ from harness.record.run_schema import read_run
 if TYPE_CHECKING:
     from harness.record.failure_schema import FailureRecord
     from harness.record.run_schema import RunRecord
+
+_FINGERPRINT = re.compile("[0-9a-f]{16}")
 
 _PAGES = 100
 """How many failures of a run are rendered with it; others by `crash-harness report FOLDER`."""
@@ -43,8 +46,11 @@ class RecordedRun:
         found = {}
         for row in self.record["experiments"]:
             folder = self.folder.failure(row["fingerprint"]).path
-            # A failure that a later run showed fixed is no longer there.
-            if row["fingerprint"].isalnum() and folder.is_dir():
+            # A failure that a later run showed fixed is no longer there. What is not a fingerprint,
+            # and a link to elsewhere, would have pages written outside the run's folder.
+            if not _FINGERPRINT.fullmatch(row["fingerprint"]) or folder.is_symlink():
+                continue
+            if folder.is_dir():
                 found[folder] = read_failure_record(folder)
         return dict(sorted(found.items(), key=lambda item: item[1]["pin"] != "holds"))
 

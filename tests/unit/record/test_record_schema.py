@@ -143,7 +143,9 @@ def test_what_is_nested_too_deeply_is_refused(tmp_path: Path, opening: bytes) ->
 def test_a_directory_in_the_place_of_a_record_is_refused(tmp_path: Path) -> None:
     """What cannot be read is refused with what the system says of it."""
     (tmp_path / "results.json").mkdir()
-    with pytest.raises(UsageError, match=r"no record of a run at .*results.json: Is a directory"):
+    with pytest.raises(
+        UsageError, match=r"no record of a run at .*results.json: it is a directory"
+    ):
         read_run(tmp_path)
 
 

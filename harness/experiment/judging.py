@@ -1,0 +1,76 @@
+"""Asks the oracles: code of the user, which may fail in any way and is no verdict on the worker."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from harness.experiment.time_limit import time_limit
+from harness.model.oracle import Finding, OracleStatus
+from harness.model.result import Verdict, Violation
+
+if TYPE_CHECKING:
+    from harness.model.oracle import Evidence, Oracle
+
+JUDGING_S = 60.0
+"""How long the oracles of an experiment may take together, in seconds."""
+
+_SHORTEST_S = 0.001
+
+
+class LeaveError(SystemExit):
+    """This process was told to end; no oracle has failed."""
+
+
+def judge(
+    oracles: tuple[Oracle, ...], evidence: Evidence, limit_s: float = JUDGING_S
+) -> tuple[Verdict, tuple[Violation, ...], str]:
+    """Ask every oracle.
+
+    Args:
+        oracles: The oracles.
+        evidence: What they judge by.
+        limit_s: How long they may take together, in seconds.
+
+    Returns:
+        The verdict, the violations, and for `UNKNOWN` a note. Broken is stronger than unknown,
+        unknown stronger than held; an oracle that fails, or does not answer in time, is unknown.
+    """
+    violations: list[Violation] = []
+    doubts: list[str] = []
+    end = time.monotonic() + limit_s
+    for oracle in oracles:
+        try:
+            with time_limit(max(_SHORTEST_S, end - time.monotonic()), "its answer"):
+                finding = oracle.check(evidence)
+            facts = _facts(finding)
+        except (KeyboardInterrupt, LeaveError):
+            raise
+        except BaseException as error:  # noqa: BLE001 - a fault of the oracle is none of the worker
+            doubts.append(f"oracle {oracle.name} failed: {type(error).__name__}: {error}")
+            continue
+        if finding.answer is OracleStatus.BROKEN:
+            said = facts or (f"broken, without evidence: {oracle.promise}",)
+            violations.extend(Violation(oracle.name, fact) for fact in said)
+        elif finding.answer is OracleStatus.UNKNOWN:
+            said = facts or ("it gives no reason",)
+            doubts.extend(f"oracle {oracle.name} cannot tell: {fact}" for fact in said)
+    if violations:
+        return Verdict.BROKEN, tuple(violations), "\n".join(doubts)
+    if doubts:
+        return Verdict.UNKNOWN, (), "\n".join(doubts)
+    return Verdict.HELD, (), ""
+
+
+def _facts(finding: object) -> tuple[str, ...]:
+    """Return the evidence of a finding.
+
+    Raises:
+        TypeError: It is not a finding.
+    """
+    if not isinstance(finding, Finding) or not isinstance(finding.answer, OracleStatus):
+        raise TypeError(f"it answered {finding!r}, not a Finding")
+    facts = finding.evidence
+    if not isinstance(facts, tuple) or not all(isinstance(fact, str) for fact in facts):
+        raise TypeError(f"its evidence is {facts!r}, not a tuple of texts")
+    return facts
