@@ -109,7 +109,7 @@ def check_oracle(where: str, oracle: object) -> None:
     said = f"{where}: the oracle {_shown(oracle)}"
     if isinstance(oracle, type):
         raise UsageError(f"{said} is a class; call it: {oracle.__name__}()")
-    check_name(getattr(oracle, "name", None), f"{said} has the name of no oracle:")
+    check_name(getattr(oracle, "name", None), f"{where}: oracle")
     if not isinstance(getattr(oracle, "promise", None), str):
         raise UsageError(f"{said} has no promise, a sentence that says what must hold")
     if not callable(getattr(oracle, "check", None)):

@@ -47,7 +47,7 @@ def time_limit(limit_s: float, what: str) -> Iterator[None]:
     try:
         yield
     except _TimeIsUp:
-        raise DeadlineError(what, limit_s) from None
+        raise DeadlineError(what, round(limit_s, 1)) from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
