@@ -34,7 +34,7 @@ from benchmarks.ledger_worker import COMMANDS, STRUCK
 from harness.experiment.lane import Job
 from harness.experiment.sharing import Sharing
 from harness.explore.executor import Executor
-from harness.images.workspace import default_root
+from harness.images.root import default_root
 from harness.model.result import Verdict
 from harness.model.schedule import parse
 from harness.oracles.effects import read_ledger

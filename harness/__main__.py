@@ -8,9 +8,42 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+BURST_S = 1.0
+"""How soon after a Ctrl-C another belongs to it, in seconds."""
 
 USAGE = 2
 INTERRUPTED = 128 + signal.SIGINT
+
+
+class _Interrupts:
+    """Ctrl-C of somebody who types it five times: it is heard once, and clearing up goes on.
+
+    One that comes later raises again, for what catches the first might be stuck.
+    """
+
+    def __init__(self) -> None:
+        self.leaving = False
+        self._raised = -BURST_S
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._raise)
+
+    def end(self) -> None:
+        """Hear none any more: the exit code is decided."""
+        self.leaving = True
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # In its last moments the interpreter gives every signal its first effect back.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+    def _raise(self, _number: int, _frame: FrameType | None) -> None:
+        if not self.leaving and time.monotonic() - self._raised > BURST_S:
+            self._raised = time.monotonic()
+            raise KeyboardInterrupt
 
 
 def main() -> None:
@@ -19,6 +52,7 @@ def main() -> None:
     Raises:
         SystemExit: Always, with the exit code.
     """
+    interrupts = _Interrupts()
     try:
         from harness.cli.run import main as run  # noqa: PLC0415 - see the module's docstring
 
@@ -29,8 +63,11 @@ def main() -> None:
         )
         raise SystemExit(USAGE) from None
     except KeyboardInterrupt:
+        interrupts.leaving = True
         sys.stderr.write("crash-harness: interrupted; no record was written\n")
         raise SystemExit(INTERRUPTED) from None
+    finally:
+        interrupts.end()
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ from harness.explore.scenario_files import DEFAULT, load, select
 from harness.gallery.comparison import compare_gallery
 from harness.gallery.data import GalleryFolder, read_gallery, with_new_families
 from harness.gallery.making import make_gallery, write_gallery, write_pages
+from harness.images.root import default_root
 from harness.images.run_folder import FailureFolder, RunFolder
-from harness.images.workspace import default_root
 from harness.model.errors import UsageError
 from harness.model.result import Verdict
 from harness.record.failure_schema import FailureRecord, read_failure_record
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 @seed_option
 @root_option
 def repro(  # noqa: PLR0917 - one parameter per option
-    what: str, times: int, shell: bool, source: str | None, seed: int, root: Path | None
+    what: str, times: int, shell: bool, source: str | None, seed: int, root: Path
 ) -> None:
     """Run a failure again: the folder of a recorded one, or a schedule such as reports print.
 

@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.explore.scenario_files import DEFAULT
+from harness.images.root import usable_root
 from harness.report.outputs import NONE, OUTPUTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
+def _root(_context: click.Context, _option: click.Parameter, given: Path | None) -> Path | None:
+    return None if given is None else usable_root(given)
+
+
 root_option = click.option(
     "--root",
     type=click.Path(exists=True, file_okay=False, writable=True, path_type=Path),
     default=None,
+    callback=_root,
     help="Directory for the workspaces (default: memory if there is room, else the temp folder).",
 )
 

@@ -24,8 +24,8 @@ from harness.explore.session import run_session
 from harness.explore.session_request import SessionRequest
 from harness.explore.several_seeds import run_seeds
 from harness.explore.stop_signals import StopSignals
+from harness.images.root import default_root
 from harness.images.run_folder import RunFolder
-from harness.images.workspace import default_root
 from harness.model.errors import UnknownNameError, UsageError
 from harness.model.schedule import parse
 from harness.moments.catalogue import scan

@@ -30,8 +30,21 @@ class _Unread(io.FileIO):
         return written
 
 
+class _LastResort(_Unread):
+    """The descriptor that errors are told on; one that cannot be told is told to nobody."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write, and give up for good what cannot be written."""
+        try:
+            written = super().write(data)
+        except OSError:  # a full disk, say; what the command ends with says the rest
+            discard_output(self.fileno())
+            written = super().write(data)
+        return written
+
+
 def prepare_streams() -> None:
-    """See that there are three streams, and that standard output takes any text.
+    """See that there are three streams, and that the two for output take any text.
 
     A stream that was closed (``>&-``) would give its number to the next file that is opened, and
     what is printed would be written into that.
@@ -41,14 +54,14 @@ def prepare_streams() -> None:
             os.fstat(number)
         except OSError:
             discard_output(number)
-    if sys.stderr is None:
-        sys.stderr = _text(_ERROR, "utf-8", line_buffering=True)
+    encoding = "utf-8" if sys.stderr is None else sys.stderr.encoding
+    sys.stderr = _text(_LastResort(_ERROR, "w", closefd=False), encoding, line_buffering=True)
     given = sys.stdout
     if given is None:
-        sys.stdout = _text(_OUTPUT, "utf-8", line_buffering=False)
+        sys.stdout = _text(_output(), "utf-8", line_buffering=False)
     else:
         given.flush()
-        sys.stdout = _text(_OUTPUT, given.encoding, line_buffering=given.isatty())
+        sys.stdout = _text(_output(), given.encoding, line_buffering=given.isatty())
 
 
 def discard_output(number: int = _OUTPUT) -> None:
@@ -61,8 +74,11 @@ def discard_output(number: int = _OUTPUT) -> None:
         os.close(nowhere)
 
 
-def _text(number: int, encoding: str, *, line_buffering: bool) -> io.TextIOWrapper:
-    raw = _Unread(number, "w", closefd=False)
+def _output() -> io.FileIO:
+    return _Unread(_OUTPUT, "w", closefd=False)
+
+
+def _text(raw: io.FileIO, encoding: str, *, line_buffering: bool) -> io.TextIOWrapper:
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=encoding,

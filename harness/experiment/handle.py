@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Self, cast
 from harness.experiment.lane import Job, LaneServer, longest_experiment_s
 from harness.experiment.lane_client import LaneClient
 from harness.experiment.rig import Rig
-from harness.images.workspace import default_root
+from harness.images.root import default_root
 from harness.model.errors import HarnessError
 from harness.model.result import ExperimentResult, NotHeldError, Verdict, Violation
 from harness.model.schedule import parse
@@ -71,7 +71,7 @@ def run_schedule(
         scenario: What is tried.
         schedule: Its text, for example ``ack.send.after#1=kill``; empty for the control leg.
         seed: Source of everything random.
-        root: Directory for the workspace; see `harness.images.workspace.default_root`.
+        root: Directory for the workspace; see `harness.images.root.default_root`.
 
     Raises:
         UsageError: The text is not a schedule.
@@ -134,7 +134,7 @@ class Experiment:
     Args:
         scenario: What is tried.
         seed: Source of everything random.
-        root: Directory for the workspace; see `harness.images.workspace.default_root`.
+        root: Directory for the workspace; see `harness.images.root.default_root`.
 
     Attributes:
         worker_dir: The worker's directory, once the experiment has been entered.

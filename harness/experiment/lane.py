@@ -334,6 +334,7 @@ def serve(connection: Connection, root: Path, cpu: int | None, seed: int) -> Non
         os.sched_setaffinity(0, {cpu})
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # its owner has held it back
     signal.signal(signal.SIGTERM, _leave)
     die_with_parent(os.getppid(), signal.SIGTERM)
     adopt_orphans()

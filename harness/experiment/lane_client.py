@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
 import multiprocess
 
 from harness.experiment.lane import LaneServer, serve
 from harness.experiment.lost import clear_up_after_the_dead
+from harness.images.root import usable_root
 from harness.model.errors import DeadlineError, HarnessError, ProcessLostError, UsageError
 from harness.processes.fate import LOOK_S, ended, stopped
 from harness.processes.pickling import portable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from harness.experiment.rig import Rig
@@ -40,23 +41,25 @@ class LaneClient:
         lane.call(LaneServer.prepare, scenario)
 
     Args:
-        root: Directory for workspaces; see `harness.images.workspace.default_root`.
+        root: Directory for workspaces; see `harness.images.root.default_root`.
         cpu: The core to stay on. A fork and its parent that share one are several times faster
             than on two, because nothing has to be moved between caches. None leaves it open.
         seed: The seed of what it will run: the hash seed of its workers comes from it.
 
     Raises:
+        UsageError: No workspace can be made there.
         SystemExit: This process is a lane itself, and is still importing the main module of the
             program, which therefore has no main guard; its owner says so (`receive`).
     """
 
     def __init__(self, root: Path, cpu: int | None = None, seed: int = 0) -> None:
-        self._root = root
+        self._root = root = usable_root(root)
         context = multiprocess.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=serve, args=(theirs, root, cpu, seed), name="lane")
         try:
-            self._process.start()
+            with _interrupts_held():
+                self._process.start()
         except RuntimeError:
             if multiprocess.current_process().name != "lane":
                 raise
@@ -171,3 +174,16 @@ class LaneClient:
         self._process.kill()
         self._process.join(_STOP_S)
         clear_up_after_the_dead(self._root)
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold SIGINT back here and in what is started.
+
+    A terminal sends it to all, and a lane that has not yet said that it ignores it would die of it.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

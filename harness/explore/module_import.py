@@ -16,7 +16,7 @@ from harness.model.errors import DeadlineError, UsageError
 from harness.model.regular_file import kind, shown_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import FrameType, ModuleType
 
 IMPORT_S = 300.0
@@ -61,10 +61,9 @@ def import_file(file: Path, limit_s: float = IMPORT_S) -> ModuleType:
 def _imported(name: str, file: Path, limit_s: float) -> ModuleType:
     interrupted = False
 
-    def note(number: int, frame: FrameType | None) -> None:
+    def note() -> None:
         nonlocal interrupted
         interrupted = True
-        signal.default_int_handler(number, frame)
 
     try:
         with _exit_raises(), _interrupt_noted(note), time_limit(limit_s, "its import to end"):
@@ -113,20 +112,26 @@ def _exit_raises() -> Iterator[None]:
 
 
 @contextmanager
-def _interrupt_noted(note: signal._HANDLER) -> Iterator[None]:
+def _interrupt_noted(note: Callable[[], None]) -> Iterator[None]:
     """Have Ctrl-C noted: a module may raise KeyboardInterrupt by itself."""
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before):  # ignored, or not ours
         yield
         return
+
+    def note_and_go_on(number: int, frame: FrameType | None) -> None:
+        note()
+        before(number, frame)
+
     try:
-        signal.signal(signal.SIGINT, note)
+        signal.signal(signal.SIGINT, note_and_go_on)
     except ValueError:  # not in the main thread, where no Ctrl-C arrives
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
 
 
 def _kind(file: Path) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import site
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,24 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
-
-_ROOM = 256 * 1024 * 1024
-
-
-def default_root() -> Path:
-    """Return where workspaces are made when nothing is said: memory if there is room.
-
-    A process kill leaves the page cache alone, so a file system in memory shows the same as a disk
-    and is several times faster.
-    """
-    memory = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it
-    try:
-        free = os.statvfs(memory)
-    except OSError:
-        return Path(tempfile.gettempdir())
-    if os.access(memory, os.W_OK) and free.f_bavail * free.f_frsize > _ROOM:
-        return memory
-    return Path(tempfile.gettempdir())
 
 
 class Workspace(Image):

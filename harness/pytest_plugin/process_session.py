@@ -18,8 +18,8 @@ from harness.explore.scenario_files import groups
 from harness.explore.session import Session
 from harness.explore.session_request import SessionRequest
 from harness.explore.tiers import TIERS
+from harness.images.root import default_root
 from harness.images.run_folder import RunFolder
-from harness.images.workspace import default_root
 from harness.model.errors import HarnessError, UnknownNameError, UsageError
 from harness.model.schedule import CONTROL
 from harness.moments.catalogue import scan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -11,7 +12,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from harness.images.run_folder import AllRuns, RunFolder
-from harness.model.errors import UsageError
+from harness.model.errors import HarnessError, UsageError
+from harness.model.regular_file import shown_path
 from harness.model.result import Verdict
 from harness.record.interruption import exit_code_of_run
 from harness.record.masking import Masking
@@ -88,18 +90,36 @@ def new_run_dir(out: Path, started: datetime) -> Path:
 
     Raises:
         UsageError: No directory can be made there.
+        HarnessError: The disk is full.
     """
     name = started.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _no_folder(error) from None
+    latest = AllRuns(out).latest
+    if latest.exists() and not latest.is_symlink():
+        raise UsageError(
+            f"{shown_path(latest)} is not a link, and the link to the latest run is to stand "
+            "there; move it away, or give another directory (--out)"
+        )
     for attempt in range(1, 1000):
         path = out / (name if attempt == 1 else f"{name}-{attempt}")
         try:
-            path.mkdir(parents=True)
+            path.mkdir()
         except FileExistsError:
             continue
         except OSError as error:
-            raise UsageError(f"no folder for the run can be made: {error}") from None
+            raise _no_folder(error) from None
         return path
     raise FileExistsError(f"{out / name}: a thousand runs in one second")
+
+
+def _no_folder(error: OSError) -> HarnessError:
+    said = f"no folder for the run can be made: {error}"
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return HarnessError(said)
+    return UsageError(f"{said}; give another directory (--out)")
 
 
 def write_record(

@@ -11,7 +11,7 @@ from harness.experiment.lane import LaneServer
 from harness.experiment.lane_client import LaneClient
 from harness.experiment.rig import Rig
 from harness.images.digest import opened
-from harness.images.workspace import default_root
+from harness.images.root import default_root
 from harness.model.result import Verdict
 from harness.model.schedule import parse
 from harness.world.coordinator.facts import ENDING_KINDS, read_facts

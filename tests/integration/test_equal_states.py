@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from harness.experiment.lane import Job
 from harness.experiment.sharing import Sharing
 from harness.explore.executor import Executor
-from harness.images.workspace import default_root
+from harness.images.root import default_root
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL, Moment
 

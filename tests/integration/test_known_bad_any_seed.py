@@ -10,7 +10,7 @@ import pytest
 
 from harness.explore.session import run_session
 from harness.explore.session_request import SessionRequest
-from harness.images.workspace import default_root
+from harness.images.root import default_root
 from harness.model.result import Verdict
 from harness.model.schedule import CONTROL
 from harness.scenario import HOLDS

@@ -20,9 +20,9 @@ from harness.explore.executor import Executor
 from harness.explore.exploration import Exploration
 from harness.explore.matrix import run_matrix
 from harness.explore.tiers import moment_of, recovery_hits
+from harness.images.root import default_root
 from harness.images.run_folder import FailureFolder, control_image
 from harness.images.scratch import sweep_scratch, take_scratch
-from harness.images.workspace import default_root
 from harness.model.errors import HarnessError
 from harness.model.oracle import Evidence, Finding, OracleStatus
 from harness.model.result import Verdict
