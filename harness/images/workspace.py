@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import site
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from harness.images.digest import PARTS
@@ -13,6 +12,7 @@ from harness.model.image import Image
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 T = TypeVar("T")
 

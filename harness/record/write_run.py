@@ -89,14 +89,14 @@ def new_run_dir(out: Path, started: datetime) -> Path:
         started: When the run began.
 
     Raises:
-        UsageError: No directory can be made there.
+        UsageError: No directory or no link can be made there.
         HarnessError: The disk is full.
     """
     name = started.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise _no_folder(error) from None
+        raise _no_folder(out, error) from None
     latest = AllRuns(out).latest
     if latest.exists() and not latest.is_symlink():
         raise UsageError(
@@ -110,16 +110,40 @@ def new_run_dir(out: Path, started: datetime) -> Path:
         except FileExistsError:
             continue
         except OSError as error:
-            raise _no_folder(error) from None
+            raise _no_folder(out, error) from None
+        _require_links(path)
         return path
     raise FileExistsError(f"{out / name}: a thousand runs in one second")
 
 
-def _no_folder(error: OSError) -> HarnessError:
-    said = f"no folder for the run can be made: {error}"
+def _no_folder(out: Path, error: OSError) -> HarnessError:
+    said = f"no folder for the run can be made in {shown_path(out)}: {error.strerror}"
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return HarnessError(said)
     return UsageError(f"{said}; give another directory (--out)")
+
+
+def _require_links(path: Path) -> None:
+    """See before anything runs that a directory of runs takes links.
+
+    Raises:
+        UsageError: It does not.
+    """
+    link = _new_link(path)
+    try:
+        link.symlink_to(path.name)
+    except OSError as error:
+        path.rmdir()
+        raise UsageError(
+            f"no symbolic link can be made in {shown_path(path.parent)}: {error.strerror}; the latest "
+            "run and the open failures are links: give another directory (--out)"
+        ) from None
+    link.unlink()
+
+
+def _new_link(run: Path) -> Path:
+    """Return where the link to a run is made before it takes the place of the one before."""
+    return run.parent / f".latest.{os.getpid()}"
 
 
 def write_record(
@@ -154,7 +178,7 @@ def write_record(
     if kept is None:
         folder.forget_control_legs()
     keep_open(directory, outcomes)
-    fresh = directory.parent / f".latest.{os.getpid()}"
+    fresh = _new_link(directory)
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(directory.name)
     fresh.replace(latest)
