@@ -135,8 +135,8 @@ def _require_links(path: Path) -> None:
     except OSError as error:
         path.rmdir()
         raise UsageError(
-            f"no symbolic link can be made in {shown_path(path.parent)}: {error.strerror}; the latest "
-            "run and the open failures are links: give another directory (--out)"
+            f"no symbolic link can be made in {shown_path(path.parent)}: {error.strerror}; the "
+            "latest run and the open failures are links: give another directory (--out)"
         ) from None
     link.unlink()
 
