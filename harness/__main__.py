@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import tempfile
 import time
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,21 @@ class _Interrupts:
             raise KeyboardInterrupt
 
 
+def _require_temporary_directory() -> None:
+    """See that files can be made somewhere: modules that are imported look for it at once.
+
+    Raises:
+        SystemExit: There is no such directory.
+    """
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError as error:
+        sys.stderr.write(
+            f"crash-harness: {error.strerror}; set TMPDIR to a directory that can be written to\n"
+        )
+        raise SystemExit(USAGE) from None
+
+
 def main() -> None:
     """Run the command.
 
@@ -54,6 +70,7 @@ def main() -> None:
     """
     interrupts = _Interrupts()
     try:
+        _require_temporary_directory()
         from harness.cli.run import main as run  # noqa: PLC0415 - see the module's docstring
 
         run()

@@ -10,6 +10,7 @@ from pathlib import Path
 from harness.model.errors import HarnessError, UsageError
 from harness.model.regular_file import shown_path
 
+_PROC = Path("/proc/self/task")
 _ROOM = 256 * 1024 * 1024
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -19,18 +20,15 @@ def default_root() -> Path:
 
     A process kill leaves the page cache alone, so a file system in memory shows the same as a disk
     and is several times faster.
-
-    Raises:
-        UsageError: There is no directory for temporary files either.
     """
     memory = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it
     try:
         free = os.statvfs(memory)
     except OSError:
-        return _temporary()
+        return Path(tempfile.gettempdir())
     if os.access(memory, os.W_OK) and free.f_bavail * free.f_frsize > _ROOM:
         return memory
-    return _temporary()
+    return Path(tempfile.gettempdir())
 
 
 def usable_root(root: Path) -> Path:
@@ -40,9 +38,12 @@ def usable_root(root: Path) -> Path:
         root: Directory for workspaces.
 
     Raises:
-        UsageError: Nothing can be made there: it is not a directory, not writable, or `/proc`.
+        UsageError: Nothing can be made there: it is not a directory, not writable, or `/proc`;
+            or `/proc` is not there at all.
         HarnessError: The disk is full.
     """
+    if not _PROC.exists():
+        raise UsageError("/proc is not mounted, and what processes do is read there")
     root = root.absolute()
     try:
         # Not asked for by mode: a file system may refuse what its mode allows, and root may do all.
@@ -54,13 +55,3 @@ def usable_root(root: Path) -> Path:
         raise UsageError(f"{said}; give a directory that can be written to (--root)") from None
     made.rmdir()
     return root
-
-
-def _temporary() -> Path:
-    try:
-        return Path(tempfile.gettempdir())
-    except FileNotFoundError as error:
-        raise UsageError(
-            f"{error.strerror}; set TMPDIR to a directory that can be written to, "
-            "or give one (--root)"
-        ) from None

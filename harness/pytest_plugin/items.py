@@ -5,6 +5,7 @@ They are collected from the points that a worker declares, so collecting starts 
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -77,6 +78,20 @@ class _ScenarioItem(pytest.Item):
         node_id = f"{arguments['parent'].nodeid}::{arguments['name']}"
         super().__init__(nodeid=node_id, **arguments)
         self.scenario = scenario
+        self._collected_in = os.getpid()
+
+    def setup(self) -> None:
+        """See that it runs where what the scenario's items share is.
+
+        Raises:
+            UsageError: It runs in a process of its own.
+        """
+        if os.getpid() != self._collected_in:
+            raise UsageError(
+                "the items of a scenario share their lanes and their record, and this one runs in "
+                "a fork of its own (pytest --forked); run the folder of scenarios without that: "
+                "each incarnation has a process of its own anyhow"
+            )
 
     @property
     def session_of_process(self) -> ProcessSession:

@@ -81,6 +81,9 @@ class RunMetadata:
     interruption: Interruption | None = None
 
 
+_ANOTHER = "give another directory (--out; with pytest --crash-out)"
+
+
 def new_run_dir(out: Path, started: datetime) -> Path:
     """Make the directory of a run, named by its time in UTC.
 
@@ -101,7 +104,7 @@ def new_run_dir(out: Path, started: datetime) -> Path:
     if latest.exists() and not latest.is_symlink():
         raise UsageError(
             f"{shown_path(latest)} is not a link, and the link to the latest run is to stand "
-            "there; move it away, or give another directory (--out)"
+            f"there; move it away, or {_ANOTHER}"
         )
     for attempt in range(1, 1000):
         path = out / (name if attempt == 1 else f"{name}-{attempt}")
@@ -120,7 +123,7 @@ def _no_folder(out: Path, error: OSError) -> HarnessError:
     said = f"no folder for the run can be made in {shown_path(out)}: {error.strerror}"
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return HarnessError(said)
-    return UsageError(f"{said}; give another directory (--out)")
+    return UsageError(f"{said}; {_ANOTHER}")
 
 
 def _require_links(path: Path) -> None:
@@ -136,7 +139,7 @@ def _require_links(path: Path) -> None:
         path.rmdir()
         raise UsageError(
             f"no symbolic link can be made in {shown_path(path.parent)}: {error.strerror}; the "
-            "latest run and the open failures are links: give another directory (--out)"
+            f"latest run and the open failures are links: {_ANOTHER}"
         ) from None
     link.unlink()
 
