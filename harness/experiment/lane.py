@@ -343,7 +343,15 @@ def serve(connection: Connection, root: Path, cpu: int | None, seed: int) -> Non
     scratch = take_scratch(root)
     # Oracles read copies of databases; their scratch files belong with ours.
     tempfile.tempdir = str(scratch)
-    server = LaneServer(scratch, seed)
+    try:
+        server = LaneServer(scratch, seed)
+    except OSError as error:  # the machine has no process left, or no file
+        with suppress(OSError):
+            failed = HarnessError(f"a lane cannot be started: {error}")
+            connection.send_bytes(portable((False, failed)))
+            remove_tree(scratch)
+        mark.remove()
+        return
     told_to_leave = False
     try:
         try:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+_SHOWN_CHARS = 100
 _SHOWN = 8
 """How many known names are shown when none is near."""
 
@@ -43,7 +44,8 @@ class UnknownNameError(UsageError):
             hint = f"; known: {', '.join(map(repr, choices))}"
         else:
             hint = ""
-        super().__init__(f"unknown {kind} {name!r}{hint}")
+        shown = name if len(name) <= _SHOWN_CHARS else f"{name[:_SHOWN_CHARS]}…"
+        super().__init__(f"unknown {kind} {shown!r}{hint}")
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.kind, self.name, self.known)

@@ -80,11 +80,12 @@ class _ScenarioItem(pytest.Item):
         self.scenario = scenario
         self._collected_in = os.getpid()
 
-    def setup(self) -> None:
-        """See that it runs where what the scenario's items share is.
+    @property
+    def session_of_process(self) -> ProcessSession:
+        """What this process has run.
 
         Raises:
-            UsageError: It runs in a process of its own.
+            UsageError: It is not the process that has collected the item.
         """
         if os.getpid() != self._collected_in:
             raise UsageError(
@@ -92,10 +93,6 @@ class _ScenarioItem(pytest.Item):
                 "a fork of its own (pytest --forked); run the folder of scenarios without that: "
                 "each incarnation has a process of its own anyhow"
             )
-
-    @property
-    def session_of_process(self) -> ProcessSession:
-        """What this process has run."""
         return ProcessSession.of(self.config)
 
     def complaint(self, result: ExperimentResult) -> str:
