@@ -9,10 +9,13 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from acceptance_command import DEADLINE_S, ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 nightly = pytest.mark.skipif(
     not os.environ.get("CRASH_HARNESS_NIGHTLY"), reason="is run by tox -e nightly"
@@ -170,8 +173,7 @@ def test_a_path_too_long_for_a_socket_is_refused(tmp_path: Path) -> None:
     [
         ("mount -t tmpfs tmpfs /proc;", "/proc is not mounted"),
         (
-            "mount -o remount,ro,bind /; for d in /tmp /var/tmp /usr/tmp /dev/shm; do "
-            "mount -t tmpfs -o ro tmpfs $d; done; cd /;",
+            "mount -o remount,ro,bind /; mount -t tmpfs -o ro tmpfs /dev/shm; cd /;",
             "No usable temporary directory found",
         ),
     ],
@@ -180,8 +182,6 @@ def test_a_path_too_long_for_a_socket_is_refused(tmp_path: Path) -> None:
 def test_what_cannot_be_done_without_is_refused(tmp_path: Path, mounted: str, says: str) -> None:
     """A traceback was all that was said."""
     given = f"--scenarios {ROOT}/scenarios reference --out $T/o"
-    if str(ROOT).startswith("/tmp/") and "remount" in mounted:
-        mounted = mounted.replace("for d in /tmp", "mount -o remount,ro,bind /tmp; for d in")
     done = in_shell(tmp_path, f"unshare -m bash -c '{mounted} {PYTHON} {given}'")
     assert done.returncode == 2, done.stderr
     assert says in done.stderr
@@ -262,7 +262,7 @@ def test_it_works_as_the_first_process_of_a_container(tmp_path: Path) -> None:
 @needs_root
 def test_too_few_processes_are_a_fault_with_a_sentence(tmp_path: Path) -> None:
     """What the machine refuses is no verdict."""
-    script = f"setpriv --reuid=65531 {NOBODY.partition('65534')[2]} bash -c"
+    script = f"{NOBODY.replace('65534', '65531')} bash -c"
     done = in_shell(tmp_path, f"{script} 'ulimit -u 3; exec {PYTHON} {WITH_SERVICES} --out $T/o'")
     assert done.returncode == 4
     assert "the harness failed" in done.stderr
