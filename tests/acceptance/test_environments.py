@@ -190,7 +190,8 @@ def test_what_cannot_be_done_without_is_refused(tmp_path: Path, mounted: str, sa
 @needs_compiler
 def test_a_file_system_without_links_is_refused(tmp_path: Path) -> None:
     """The latest run and the open failures are links; hours would be lost at their end."""
-    code = "#include <errno.h>\\nint symlink(){errno=EPERM;return -1;}int symlinkat(){return symlink();}"
+    refused = "(){errno=EPERM;return -1;}"
+    code = f"#include <errno.h>\\nint symlink{refused} int symlinkat{refused}"
     done = in_shell(
         tmp_path,
         f"printf '{code}' >$T/l.c && gcc -w -shared -fPIC -o $T/l.so $T/l.c && "
