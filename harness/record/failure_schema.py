@@ -34,7 +34,9 @@ class StrikeRow(TypedDict):
     """A strike that is proved, with the place of its point in the source.
 
     `passed` are the last points before it in this incarnation, `next_in_control` the one that came
-    after it when nothing was struck: those about the same subject, where there are any.
+    after it when nothing was struck: those about the same subject, where there are any. If a
+    promise broke about another subject than the one that was struck, they are about that, and so is
+    the place: that of the point which it did not come to any more.
     """
 
     moment: str

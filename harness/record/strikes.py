@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import TYPE_CHECKING
 
 from harness.record.sources import excerpt, from_here, locate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from harness.model.result import ExperimentResult, Fired
     from harness.model.trace import Hit
@@ -16,10 +17,14 @@ if TYPE_CHECKING:
     from harness.record.outcome import ScenarioOutcome
 
 _PASSED = 6
+_QUOTED = re.compile("'([^'\n]{1,80})'")
 
 
 def strike_row(fired: Fired, result: ExperimentResult, outcome: ScenarioOutcome) -> StrikeRow:
     """Describe a strike.
+
+    A worker that does several things at once may break a promise about another one than that at
+    whose point it was struck. Then the place and the neighbours are those of what broke.
 
     Args:
         fired: The strike.
@@ -27,17 +32,26 @@ def strike_row(fired: Fired, result: ExperimentResult, outcome: ScenarioOutcome)
         outcome: Its scenario with all experiments.
     """
     before = _before(fired, result)
-    about = before[-1].context if before else {}
+    last = _of_what_broke(before, result)
+    about = last.context if last else {}
+    struck = not before or last is before[-1]
+    following = _next(
+        outcome.control,
+        lambda hit: hit.is_at(fired.moment) if struck or last is None else _equal(hit, last),
+        about,
+    )
     row: StrikeRow = {
         "moment": str(fired.moment),
         "incarnation": fired.incarnation,
         "file": "",
         "line": 0,
         "lines": [],
-        "passed": [_named(hit) for hit in _of_subject(before[:-1], about)][-_PASSED:],
-        "next_in_control": _next(fired, outcome.control, about),
+        "passed": [_named(hit) for hit in _passed(before, last)][-_PASSED:],
+        "next_in_control": _named(following) if following else "",
     }
     label = fired.moment.label
+    if last is not None and not struck:
+        label = (following or last).label
     if label in outcome.catalogue:
         point = outcome.catalogue[label]
         path = locate(point.file)
@@ -59,12 +73,45 @@ def _before(fired: Fired, result: ExperimentResult) -> list[Hit]:
     return []
 
 
-def _next(fired: Fired, control: ExperimentResult, about: Mapping[str, str]) -> str:
+def _of_what_broke(before: list[Hit], result: ExperimentResult) -> Hit | None:
+    """Return the last hit of what the first broken promise names; else the one that was struck."""
+    if not before:
+        return None
+    names = {name for found in result.violations[:1] for name in _QUOTED.findall(found.message)}
+    struck = before[-1].context
+    if not names & {*struck.values()}:
+        for hit in reversed(before):
+            # By the same key: what else a context tells may well be of the same subject.
+            if any(key in struck and value in names for key, value in hit.context.items()):
+                return hit
+    return before[-1]
+
+
+def _passed(before: list[Hit], last: Hit | None) -> list[Hit]:
+    """Return what was passed before the strike by what broke, or was struck."""
+    if last is None:
+        return []
+    if last is before[-1]:
+        return _of_subject(before[:-1], last.context)
+    return [hit for hit in before if _same(hit.context.items(), last.context)]
+
+
+def _next(
+    control: ExperimentResult, is_it: Callable[[Hit], bool], about: Mapping[str, str]
+) -> Hit | None:
+    """Return what came after a hit, of the same subject, when nothing was struck."""
     for life in control.incarnations:
-        after = list(itertools.dropwhile(lambda hit: not hit.is_at(fired.moment), life.hits))[1:]
+        after = list(itertools.dropwhile(lambda hit: not is_it(hit), life.hits))[1:]
         if after:
-            return _named(_of_subject(after, about)[0])
-    return ""
+            return _of_subject(after, about)[0]
+    return None
+
+
+def _equal(hit: Hit, other: Hit) -> bool:
+    """Tell whether two hits are one, whatever other subjects have hit between."""
+    return (hit.label, hit.context) == (other.label, other.context) and all(
+        hit.hits[key] == other.hits[key] for key in hit.context
+    )
 
 
 def _of_subject(hits: list[Hit], about: Mapping[str, str]) -> list[Hit]:

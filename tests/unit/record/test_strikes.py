@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from harness_doubles import broken, hit, result, scenario
 
-from harness.model.result import Fired
+from harness.model.result import Fired, Violation
 from harness.model.schedule import Moment, parse
-from harness.moments.catalogue import Catalogue
+from harness.moments.catalogue import Catalogue, DeclaredPoint
 from harness.record.outcome import ScenarioOutcome
 from harness.record.strikes import strike_row
 
@@ -53,3 +53,31 @@ def test_without_the_same_subject_the_nearest_points_are_named() -> None:
         "idle.do.after",
     )
     assert _row(before=(), after=()) == ([], "")
+
+
+def test_the_place_is_that_of_what_broke() -> None:
+    """A worker was struck at a point of one command, and another one was lost."""
+    points = Catalogue(
+        [
+            DeclaredPoint(label, "worker.py", line)
+            for line, label in enumerate(("save.do.after", "send.do.before", "send.do.after"), 1)
+        ]
+    )
+    after = (
+        hit("save.end.after", 1, command="c1"),
+        hit("send.do.after", 1, command="c2"),
+    )
+    failure = replace(
+        broken(AT, "first"),
+        fired=(FIRED,),
+        incarnations=result(AT, [[*BEFORE, STRUCK]]).incarnations,
+        violations=(Violation("first", "command 'c2' never had its effect"),),
+    )
+    control = result(incarnations=[[*BEFORE, STRUCK, *after]])
+    row = strike_row(
+        FIRED, failure, ScenarioOutcome(scenario(), points, (control, failure), whole=True)
+    )
+    assert row["moment"] == "save.do.after#1"
+    assert row["passed"] == ["send.do.before[command=c2]"]
+    assert row["next_in_control"] == "send.do.after[command=c2]"
+    assert row["line"] == 3
