@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harness.experiment.handle import Experiment, run_schedule
     from harness.explore.scenario_files import load as load_scenarios
+    from harness.model.bounds import Bounds
     from harness.model.errors import HarnessError, UsageError
     from harness.model.oracle import Evidence, Finding, Oracle, OracleStatus, broken_if
     from harness.model.result import ExperimentResult, NotHeldError, Verdict
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Bounds",
     "Command",
     "Coordinator",
     "EffectLedger",
@@ -69,6 +71,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Bounds": "harness.model.bounds.Bounds",
     "Command": "harness.model.workload.Command",
     "Coordinator": "harness.world.coordinator.service.Coordinator",
     "EffectLedger": "harness.world.ledger.EffectLedger",

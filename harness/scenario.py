@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from harness.model.bounds import USUAL_BOUNDS
 from harness.model.errors import UnknownNameError, UsageError
 from harness.model.site import no_warm_up
 from harness.model.starts_again import STARTS_AGAIN
@@ -13,6 +14,7 @@ from harness.scenario_fields import check_fields, check_name, check_oracle, draw
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harness.model.bounds import Bounds
     from harness.model.oracle import Oracle
     from harness.model.site import Site
     from harness.model.workload import Workload
@@ -99,6 +101,7 @@ class Scenario:
             modules not yet imported, and not a fork of one that has imported them: what a module
             makes at import (an id, a start time, a cache) is then made anew in each, as in a real
             restart. It takes as long as a start takes; `warm` is not run in it.
+        bounds: What an incarnation may take of the machine.
 
     Raises:
         UsageError: A field is not what it should be, there is no oracle, or two have one name.
@@ -120,6 +123,7 @@ class Scenario:
     transport: Literal["unix", "tcp"] = "unix"
     deadline_s: float = 10.0
     fresh: bool = False
+    bounds: Bounds = USUAL_BOUNDS
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -141,7 +145,7 @@ class Scenario:
         """Return the workload that a seed draws.
 
         Raises:
-            UsageError: `workload` raises an error, or gives something else.
+            WorkloadError: `workload` raises an error, or gives something else.
         """
         return drawn_workload(self.name, self.workload, seed)
 

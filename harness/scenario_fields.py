@@ -7,7 +7,7 @@ import reprlib
 from typing import TYPE_CHECKING
 
 from harness.model.canonical_json import canonical
-from harness.model.errors import UnknownNameError, UsageError
+from harness.model.errors import LeaveError, UnknownNameError, UsageError
 from harness.model.schedule import MalformedLabelError
 from harness.model.workload import Command, ReplyLost, Workload
 from harness.points import well_formed
@@ -48,6 +48,10 @@ _ITEMS: dict[str, tuple[Callable[[object], bool], str]] = {
     "services": (callable, "a function that makes a service"),
 }
 """What everything in a field must be."""
+
+
+class WorkloadError(UsageError):
+    """A scenario gives no workload."""
 
 
 def check_name(name: object, kind: str = "scenario") -> None:
@@ -125,12 +129,20 @@ def drawn_workload(name: str, draw: Callable[[int], Workload], seed: int) -> Wor
         seed: The seed.
 
     Raises:
-        UsageError: It raises an error, or gives something else.
+        WorkloadError: It raises an error, or gives something else.
     """
-    where = f"scenario {name!r}: its workload for seed {seed}"
+    try:
+        return _drawn_workload(f"scenario {name!r}: its workload for seed {seed}", draw, seed)
+    except UsageError as error:
+        raise WorkloadError(str(error)) from error
+
+
+def _drawn_workload(where: str, draw: Callable[[int], Workload], seed: int) -> Workload:
     try:
         workload = draw(seed)
-    except Exception as error:  # whatever it is, it is the scenario's
+    except (KeyboardInterrupt, LeaveError):
+        raise
+    except BaseException as error:  # whatever it is, it is the scenario's
         place = _last_line(error)
         raise UsageError(f"{where} raised {type(error).__name__}: {error}{place}") from error
     if not isinstance(workload, Workload):
@@ -178,7 +190,7 @@ def _check_deadline(where: str, deadline_s: object) -> None:
         )
 
 
-def _last_line(error: Exception) -> str:
+def _last_line(error: BaseException) -> str:
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next

@@ -27,7 +27,7 @@ from harness.record.outcome import ExitCode
 from harness.record.run_schema import RunRecord, read_run
 from harness.record.typed_dicts import json_schemas
 from harness.replay.recheck import failures_at, judge_record, recorded_failures
-from harness.replay.reproduce import named_failure, run_again, scenarios_of
+from harness.replay.reproduce import different, named_failure, run_again, scenarios_of
 from harness.replay.shell import open_shell
 from harness.report.escaping import block, plain
 from harness.report.half_done import half_done_lines
@@ -53,7 +53,7 @@ def repro(  # noqa: PLR0917 - one parameter per option
 ) -> None:
     """Run a failure again: the folder of a recorded one, or a schedule such as reports print.
 
-    Exit codes: 1 still broken, 0 holds now, 3 did not reproduce.
+    Exit codes: 1 still broken, 0 holds now, 3 flaky, or did not reproduce.
     """
     failure = named_failure(what, source or DEFAULT, seed)
     (scenario,) = select(load(source or failure.scenarios_from), [failure.scenario])
@@ -70,7 +70,7 @@ def repro(  # noqa: PLR0917 - one parameter per option
     same = sum(bool(wanted) and result.fingerprint == wanted for result in results[1:])
     click.echo(f"{outcome}: {same} of {times} runs gave fingerprint {wanted or '(none)'}")
     click.echo(f"  {failure.scenario}: {plain(str(failure.schedule)) or 'control'}")
-    for result in results if results[0].verdict != "held" else results[1:2]:
+    for result in results if results[0].verdict != "held" else different(results[1:]):
         _tell(result)
     raise SystemExit(outcome.exit_code)
 

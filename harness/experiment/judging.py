@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from harness.experiment.time_limit import time_limit
+from harness.model.errors import LeaveError
 from harness.model.oracle import Finding, OracleStatus
 from harness.model.result import Verdict, Violation
 
@@ -16,10 +17,6 @@ JUDGING_S = 60.0
 """How long the oracles of an experiment may take together, in seconds."""
 
 _SHORTEST_S = 0.001
-
-
-class LeaveError(SystemExit):
-    """This process was told to end; no oracle has failed."""
 
 
 def judge(

@@ -18,17 +18,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.experiment.confirmation import MOST_RUNS, Attempt, confirmed, same
-from harness.experiment.judging import LeaveError, judge
+from harness.experiment.judging import judge
 from harness.experiment.lost import clear_up_after_the_dead, lost_result
 from harness.experiment.protocol import RealSteps, run_experiment, settle
 from harness.experiment.rig import Rig
 from harness.experiment.sharing import SharedSteps, Sharing, longest_prefix
 from harness.experiment.state_cache import StateCache
+from harness.experiment.unjudged import doing_of_worker, unjudged
+from harness.images.deletion import remove_tree
 from harness.images.run_folder import control_image
-from harness.images.scratch import take_scratch
-from harness.images.tree import move_tree, remove_tree
+from harness.images.scratch import remove_scratch, take_scratch
+from harness.images.tree import move_tree
 from harness.images.workspace import surroundings
-from harness.model.errors import HarnessError, ProcessLostError
+from harness.model.errors import HarnessError, LeaveError, ProcessLostError
 from harness.model.hash_seed import VARIABLE, hash_seed_of_forks
 from harness.model.oracle import Evidence
 from harness.model.result import Verdict
@@ -36,7 +38,8 @@ from harness.model.schedule import CONTROL
 from harness.processes.family_mark import FamilyMark
 from harness.processes.linux import adopt_orphans, die_of, die_with_parent, end_children
 from harness.processes.pickling import portable
-from harness.processes.supervisor import Supervisor
+from harness.processes.supervisor import Supervisor, WarmUpError
+from harness.scenario_fields import WorkloadError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -105,6 +108,7 @@ class LaneServer:
 
     def __init__(self, root: Path, seed: int = 0) -> None:
         self._root = root
+        self._seed = seed
         # Always the same path, as a worker may have written it down; short, for a socket is in it.
         self._place = root / "now"
         hash_seed = hash_seed_of_forks(seed, os.environ)
@@ -113,11 +117,16 @@ class LaneServer:
         self._world: World | None = None
         self._scenarios: dict[str, Scenario] = {}
         self._warm: set[str] = set()
+        self._unready: dict[str, str] = {}
         self._rig: Rig | None = None
-        self._cache = StateCache(root / "known")
+        self._known = root / "known"
+        self._cache = StateCache(self._known)
 
     def prepare(self, scenario: Scenario) -> None:
-        """Warm a scenario's worker, and get its world ready."""
+        """Warm a scenario's worker, and get its world ready.
+
+        If the worker cannot be warmed, that is what its experiments come to.
+        """
         self._scenarios.setdefault(scenario.name, scenario)
         try:
             self._get_ready(scenario.name)
@@ -127,9 +136,13 @@ class LaneServer:
                 self._get_ready(scenario.name)
             except ProcessLostError as error:
                 self._begin_again()
-                raise HarnessError(
+                self._unready[scenario.name] = (
                     f"during the warm-up of {scenario.name!r}, {error.what} {error.fate}"
-                ) from None
+                )
+            except (WarmUpError, WorkloadError):
+                pass
+        except (WarmUpError, WorkloadError):  # what its experiments come to
+            pass
 
     def run(self, job: Job, keep: Path | None) -> ExperimentResult:
         """Run an experiment; keep the workspace of a broken one.
@@ -150,7 +163,10 @@ class LaneServer:
         return replace(result, seconds=time.monotonic() - began)
 
     def _confirmed(self, job: Job, keep: Path | None) -> ExperimentResult:
-        self._get_ready(job.scenario)
+        try:
+            self._get_ready(job.scenario)
+        except (WarmUpError, WorkloadError) as error:
+            return unjudged(job.scenario, job.schedule, job.seed, str(error))
 
         def run_once(*, alone: bool, repeats: ExperimentResult | None) -> Attempt:
             sharing = Sharing.NOTHING if alone else job.sharing
@@ -180,7 +196,10 @@ class LaneServer:
             )
         ) as rig:
             steps = SharedSteps(rig, self._cache, sharing) if sharing else RealSteps(rig)
-            result = run_experiment(rig, job.schedule, steps, digests=job.digests)
+            try:
+                result = run_experiment(rig, job.schedule, steps, digests=job.digests)
+            except OSError as error:
+                result = self._not_judged(job, error)
             self._check()
             if outside := rig.left_outside():
                 result = replace(result, outside=outside)
@@ -194,6 +213,17 @@ class LaneServer:
             elif job.schedule == CONTROL and result.verdict is Verdict.HELD:
                 _keep_image(rig.incarnations[0].after.path, control_image(keep, job.scenario))
             return Attempt(result, shared)
+
+    def _not_judged(self, job: Job, error: OSError) -> ExperimentResult:
+        """Return what an experiment comes to in which a file of ours could not be used.
+
+        Raises:
+            OSError: It was not the worker that saw to it.
+        """
+        why = doing_of_worker(error, self._root, self._place)
+        if not why:
+            raise error
+        return unjudged(job.scenario, job.schedule, job.seed, why)
 
     def open(self, scenario: str, seed: int) -> tuple[Path, Path]:
         """Open a rig to be used verb by verb."""
@@ -256,16 +286,29 @@ class LaneServer:
         self._warm.clear()
 
     def _get_ready(self, name: str) -> None:
-        """See that the world is there if it is needed, and that a scenario's worker is warm."""
+        """See that the world is there if it is needed, and that a scenario's worker is warm.
+
+        Raises:
+            WarmUpError: The worker cannot be warmed.
+            WorkloadError: There is no workload for it.
+        """
         scenario = self._scenarios[name]
+        if name in self._unready:
+            raise WarmUpError(self._unready[name])
         if scenario.services and self._world is None:
             # Not before it is needed: it imports an HTTP server.
             from harness.world.client import World  # noqa: PLC0415
 
             self._world = World.start()
         if name not in self._warm:
-            with _closed_in_the_end(self._new_rig(scenario, 0)) as rig:
-                self._supervisor.prepare(name, scenario.worker, scenario.warm, rig.site(1))
+            try:
+                with _closed_in_the_end(self._new_rig(scenario, self._seed)) as rig:
+                    self._supervisor.prepare(name, scenario.worker, scenario.warm, rig.site(1))
+            except WarmUpError as error:
+                self._unready[name] = str(error)
+                # It may have left anything in the process that forks, a thread say.
+                self._begin_again()
+                raise
             self._warm.add(name)
 
     def _check(self) -> None:
@@ -289,6 +332,11 @@ class LaneServer:
         fresh: bool = False,
         watched: bool = False,
     ) -> Rig:
+        if not os.path.isdir(self._known):  # noqa: PTH112 - in every experiment
+            # A worker has deleted more than its own.
+            self._root.mkdir(parents=True, exist_ok=True)
+            remove_tree(self._known)
+            self._cache = StateCache(self._known)
         world = self._world if scenario.services else None
         return Rig(
             scenario,
@@ -368,7 +416,7 @@ def serve(connection: Connection, root: Path, cpu: int | None, seed: int) -> Non
     finally:
         server.end()
         with suppress(OSError):  # what cannot be deleted is left to be seen
-            remove_tree(scratch)
+            remove_scratch(scratch)
         mark.remove()
     if told_to_leave:
         die_of(signal.SIGTERM)

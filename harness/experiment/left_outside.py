@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from harness.model.regular_file import open_regular
 from harness.processes.linux import descendants
 from harness.processes.shared_memory import DIRECTORY, held_by, names, new_segments, remove
 
@@ -54,8 +56,9 @@ class LeftOutside:
         """
         noted: set[str] = set()
         for file in notes:
-            if file.exists():
-                noted.update(os.fsdecode(file.read_bytes()).splitlines())
+            # The worker did nothing outside, or has put something in its place.
+            with suppress(OSError), open_regular(str(file)) as lines:
+                noted.update(os.fsdecode(lines.read()).splitlines())
         new = new_segments(self._before)
         self._ours |= {name for name in new if f"{DIRECTORY}/{name}" in noted}
         left = noted | {f"{DIRECTORY}/{name}" for name in self._ours}

@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     from harness.model.schedule import Schedule
 
 
-def clear_up_after_the_dead(root: Path) -> None:
+def clear_up_after_the_dead(root: Path) -> tuple[str, ...]:
     """End the processes and delete the scratch directories of lanes that are gone.
 
     Args:
         root: Directory for workspaces; those that other runs were given are looked at as well.
+
+    Returns:
+        What could not be deleted, a sentence each.
     """
-    for directory in {root.absolute(), *end_marked()}:
-        sweep_scratch(directory)
+    directories = sorted({root.absolute(), *end_marked()})
+    return tuple(left for directory in directories for left in sweep_scratch(directory))
 
 
 def lost_result(

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from harness.scenario import Scenario
 
 
+_LONGER = " (deadline_s of the scenario allows more)"
+
+
 class RestartError(HarnessError):
     """A worker that had become quiet did not become quiet again after a restart.
 
@@ -222,8 +225,8 @@ def run_experiment(
             evidence = _evidence_of_stuck(rig, fired, note, after_restart)
             verdict, violations, _ = judge(rig.scenario.judges, evidence)
         except (DamagedTraceError, DeadlineError, UnimageableError) as error:
-            verdict, note = Verdict.UNKNOWN, _no_evidence(error)
-    rig.save()
+            verdict, note = Verdict.UNKNOWN, f"{note}\n{_no_evidence(error)}"
+    note = _saved(rig, note)
     all_ran = rig.incarnations if ran is None else ran
     struck_numbers = {strike.incarnation for strike in fired}
     traces = tuple(
@@ -289,6 +292,16 @@ def _evidence_of_stuck(
     )
 
 
+def _saved(rig: Verbs, note: str) -> str:
+    """Make the image of the last end, and return the note, which says so if that cannot be."""
+    try:
+        rig.save()
+    except UnimageableError as error:
+        if str(error) not in note:
+            return f"{note}\nwhat it left cannot be kept: {error}"
+    return note
+
+
 def _no_evidence(error: HarnessError) -> str:
     return f"what the worker left is no evidence: {error}"
 
@@ -315,7 +328,9 @@ class RealSteps:
         try:
             settle(self._rig)
         except DeadlineError as error:
-            raise NotQuietError(Verdict.HUNG, f"recovering, the worker hung: {error}") from None
+            raise NotQuietError(
+                Verdict.HUNG, f"recovering, the worker hung: {error}{_LONGER}"
+            ) from None
         return Recovery(self._rig.incarnations[-1], self._rig.survivors())
 
     def restart(self) -> RestartResult:
@@ -352,11 +367,10 @@ class RealSteps:
         try:
             halt = self._rig.run_until_quiet(number)
         except DeadlineError as error:
-            note = f"{when}, the worker hung: {error}"
+            note = f"{when}, the worker hung: {error}{_LONGER}"
             raise RestartError(note, Verdict.HUNG, after_restart) from None
         if not halt.quiet:
-            end = describe_end(halt.death, self._rig.scenario.quiet_at)
-            note = f"{when}, the worker {end}\n{self._rig.output(number)}".rstrip()
+            note = f"{when}, the worker {_end_of(self._rig, number, halt)}"
             raise RestartError(note, Verdict.WRONG_DEATH, after_restart)
 
 
@@ -395,7 +409,7 @@ def _strike(rig: Verbs, number: int, strike: Strike) -> None:
     try:
         halt = rig.run_until(number, strike.moment)
     except DeadlineError as error:
-        note = f"on the way to {strike.moment}, incarnation {number} hung: {error}"
+        note = f"on the way to {strike.moment}, incarnation {number} hung: {error}{_LONGER}"
         raise NotQuietError(Verdict.HUNG, note) from None
     if halt.hit is None or not halt.hit.is_at(strike.moment):
         if halt.in_child:
@@ -415,8 +429,13 @@ def _strike(rig: Verbs, number: int, strike: Strike) -> None:
 
 
 def _wrong_death(rig: Verbs, number: int, halt: Halt, when: str) -> NotQuietError:
-    return NotQuietError(
-        Verdict.WRONG_DEATH,
-        f"{when}, incarnation {number} {describe_end(halt.death, rig.scenario.quiet_at)}\n"
-        f"{rig.output(number)}".rstrip(),
-    )
+    note = f"{when}, incarnation {number} {_end_of(rig, number, halt)}"
+    return NotQuietError(Verdict.WRONG_DEATH, note)
+
+
+def _end_of(rig: Verbs, number: int, halt: Halt) -> str:
+    """Say how an incarnation ended that was not to end yet, and of what it ran out."""
+    end = halt.exceeded or describe_end(halt.death, rig.scenario.quiet_at)
+    if halt.hit is not None:
+        end = f"stopped itself at {halt.hit.label}, and nobody had ordered it to"
+    return "\n".join(filter(None, [end, rig.output(number).rstrip(), halt.bound]))

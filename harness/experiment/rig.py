@@ -6,6 +6,7 @@ through the pipe of a lane.
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,14 @@ from harness.images.digest import PARTS, image_digest
 from harness.images.metadata import metadata_digest
 from harness.images.run_folder import end_image_name
 from harness.images.workspace import Workspace, empty_image
+from harness.model.bounds import MIB, bound_of_failure
+from harness.model.errors import HarnessError
 from harness.model.oracle import EndedIncarnation
 from harness.model.quiet import describe_wait
 from harness.model.site import Site
 from harness.points.armed import StopOrder
 from harness.processes.incarnation import Incarnation, State
+from harness.processes.linux import limits_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,13 +48,21 @@ class Halt:
         hit: The point where it stopped itself, or None when it died.
         death: How it died, or None when it stopped.
         quiet: Whether nothing is left to do: it stopped at its quiet point, or ended well.
+        exceeded: The bound for which the harness ended it, in a sentence; empty if for none.
+        bound: The bound that it seems to have reached when it died, in a sentence.
         in_child: Whether a child that it had left behind reached the moment that was waited for.
     """
 
     hit: Hit | None
     death: Death | None
     quiet: bool
+    exceeded: str = ""
+    bound: str = ""
     in_child: bool = False
+
+
+class BoundReachedError(HarnessError):
+    """An incarnation takes more of something than it may."""
 
 
 class Rig:
@@ -82,7 +94,8 @@ class Rig:
         self.scenario = scenario
         self.seed = seed
         self.workload = scenario.drawn_workload(seed)
-        self.workspace = Workspace(path)
+        self.workspace = Workspace(path, scenario.bounds.workspace_mib)
+        self._limits = limits_of(scenario.bounds)
         if prefix is not None:
             prefix.restore(self.workspace)
         self._fresh = fresh
@@ -184,6 +197,7 @@ class Rig:
             self.scenario.name,
             site,
             self.workspace.control_dir,
+            self._limits,
             fresh=self._fresh,
             watched=self._watched,
         )
@@ -270,7 +284,13 @@ class Rig:
         self._outside.clear()
         if self._world is not None:
             self._world.close_services()
-        self.workspace.remove()
+        try:
+            self.workspace.remove()
+        except OSError:
+            # Something that even its owner cannot delete, an immutable file say: it is left to be
+            # seen, and out of the way of the next experiment.
+            aside = tempfile.mkdtemp(prefix="left-", dir=self.workspace.path.parent)
+            self.workspace.path.rename(f"{aside}/{self.workspace.path.name}")
 
     @property
     def _quiet_stop(self) -> tuple[StopOrder, ...]:
@@ -278,13 +298,34 @@ class Rig:
 
     def _wait(self, number: int, what: str) -> Halt:
         incarnation = self._incarnations[number]
-        hit = incarnation.wait(what, self.scenario.deadline_s)
+        try:
+            hit = incarnation.wait(what, self.scenario.deadline_s, self._look)
+        except BoundReachedError as error:
+            incarnation.kill_group()
+            return Halt(None, self.kill(number), quiet=False, exceeded=str(error))
         if hit is not None:
             self._outside.look()
             return Halt(hit, None, quiet=hit.label == self.scenario.quiet_at)
         death = incarnation.kill()
+        exceeded = bound = ""
+        if incarnation.output_bytes > self.scenario.bounds.workspace_mib * MIB:
+            exceeded = f"has ended, but {self.workspace.too_large}"
+        elif not death.clean:
+            bound = bound_of_failure(death, incarnation.output(), self.scenario.bounds)
         self._close(number, death)
-        return Halt(None, death, quiet=death.clean and not self.scenario.quiet_at)
+        quiet = death.clean and not exceeded and not self.scenario.quiet_at
+        return Halt(None, death, quiet, exceeded, bound)
+
+    def _look(self) -> None:
+        """See that what runs keeps to the bounds that the kernel does not keep."""
+        most = self.scenario.bounds.processes * len(self.alive)
+        if self._supervisor.has_more_than(most):
+            raise BoundReachedError(
+                f"has more than {most:,} processes below it, which is its bound"
+                " (Scenario(bounds=Bounds(processes=...)) allows more)"
+            )
+        if excess := self.workspace.excess():
+            raise BoundReachedError(f"was ended, as {excess}")
 
     @property
     def _snapshot(self) -> Callable[[Path], None] | None:

@@ -10,9 +10,10 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
+from harness.images.deletion import remove_tree
 from harness.images.digest import PARTS
 from harness.images.metadata import metadata_digest
-from harness.images.tree import copy_tree, remove_tree
+from harness.images.tree import copy_tree
 from harness.model.image import Image
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing.connection
 import os
 import signal
+import sys
 import time
 from collections import deque
 from contextlib import suppress
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Self, cast
 
 from harness.experiment.lane import LaneServer, longest_experiment_s
 from harness.experiment.lane_client import LaneClient
-from harness.experiment.lost import lost_result
+from harness.experiment.lost import clear_up_after_the_dead, lost_result
 from harness.experiment.sharing import Sharing
+from harness.experiment.unjudged import unjudged
 from harness.model.errors import DeadlineError, HarnessError, ProcessLostError
 
 if TYPE_CHECKING:
@@ -63,6 +65,8 @@ class Executor:
         self._stop = stop
         self._root = root
         self._seed = seed
+        for left in clear_up_after_the_dead(root):  # before the lanes do, which tell nobody
+            sys.stderr.write(f"crash-harness: {left}\n")
         self._lanes = [self._new_lane(number) for number in range(lanes)]
         self._scenarios: dict[str, Scenario] = {}
         self._warm: dict[LaneClient, set[str]] = {lane: set() for lane in self._lanes}
@@ -73,6 +77,8 @@ class Executor:
             lane: deque() for lane in self._lanes
         }
         self._lost_in_warm_up: set[str] = set()
+        # Scenarios that have lost their lane in the warm-up twice, and how.
+        self._unready: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -85,8 +91,10 @@ class Executor:
     def prepare(self, scenarios: Iterable[Scenario]) -> None:
         """Warm the workers of scenarios, each on one lane.
 
+        A worker that cannot be warmed comes to that in each of its experiments.
+
         Raises:
-            HarnessError: A worker could not be warmed.
+            HarnessError: The harness itself failed.
             StopRequestedError: A signal asked for it.
         """
         new = {scenario.name: scenario for scenario in scenarios}
@@ -100,8 +108,8 @@ class Executor:
                 scenario, answer = self._received(lane)
                 if isinstance(answer, ProcessLostError):
                     self._replace(lane)
-                    self._must_not_be_lost_again(cast("Scenario", scenario), answer)
-                    waiting.append(cast("Scenario", scenario))
+                    if self._may_warm_up_again(cast("Scenario", scenario), answer):
+                        waiting.append(cast("Scenario", scenario))
 
     def run(
         self, jobs: Sequence[Job], *, keep: bool = True
@@ -140,22 +148,35 @@ class Executor:
             waiting.setdefault(jobs[index].scenario, deque()).append(index)
         losses: dict[int, ProcessLostError] = {}
         while waiting or any(self._given.values()):
-            # One each in turn, so that no lane has two while another has none.
-            for _ in range(0 if self._stopping else _AHEAD):
-                for lane in self._lanes:
-                    if waiting and len(self._given[lane]) < _AHEAD:
-                        index = self._take(lane, waiting)
-                        job = jobs[index]
-                        if job.scenario in self._leaving:
-                            job = replace(job, sharing=Sharing.NOTHING, watched=True)
-                        lane.send(LaneServer.run, job, self._keep if keep else None)
-                        self._given[lane].append(index)
+            yield from self._cannot_be_run(jobs, waiting)
+            self._give(jobs, waiting, self._keep if keep else None)
             for lane in self._answering():
                 done, answer = self._received(lane)
                 if isinstance(answer, ProcessLostError):
                     yield from self._give_back(self._replace(lane), answer, jobs, waiting, losses)
                 elif isinstance(done, int):
                     yield done, cast("ExperimentResult", answer)
+
+    def _cannot_be_run(
+        self, jobs: Sequence[Job], waiting: dict[str, deque[int]]
+    ) -> Iterator[tuple[int, ExperimentResult]]:
+        """Take out the jobs whose workers cannot be warmed, and give what they come to."""
+        for name in waiting.keys() & self._unready.keys():
+            for index in waiting.pop(name):
+                job = jobs[index]
+                yield index, unjudged(name, job.schedule, job.seed, self._unready[name])
+
+    def _give(self, jobs: Sequence[Job], waiting: dict[str, deque[int]], keep: Path | None) -> None:
+        """Give the lanes something to do, one each in turn: none has two while another has none."""
+        for _ in range(0 if self._stopping else _AHEAD):
+            for lane in self._lanes:
+                if waiting and len(self._given[lane]) < _AHEAD:
+                    index = self._take(lane, waiting)
+                    job = jobs[index]
+                    if job.scenario in self._leaving:
+                        job = replace(job, sharing=Sharing.NOTHING, watched=True)
+                    lane.send(LaneServer.run, job, keep)
+                    self._given[lane].append(index)
 
     def _received(self, lane: LaneClient) -> tuple[int | Scenario, object]:
         """Return the oldest of what a lane was given, and its answer, or how the lane was lost."""
@@ -179,7 +200,7 @@ class Executor:
         """Let what a lost lane was given be done by another, unless it is lost the second time."""
         first = given[0]
         if not isinstance(first, int):
-            self._must_not_be_lost_again(first, error)
+            self._may_warm_up_again(first, error)
         elif first in losses:
             given.popleft()
             job = jobs[first]
@@ -209,12 +230,14 @@ class Executor:
         self._given[lane] = deque()
         return self._given.pop(lost)
 
-    def _must_not_be_lost_again(self, scenario: Scenario, error: ProcessLostError) -> None:
+    def _may_warm_up_again(self, scenario: Scenario, error: ProcessLostError) -> bool:
+        """Note that a lane was lost in a warm-up, and tell whether it may be tried once more."""
         if scenario.name in self._lost_in_warm_up:
-            raise HarnessError(
+            self._unready[scenario.name] = (
                 f"during the warm-up of {scenario.name!r}, {error.what} {error.fate}"
             )
         self._lost_in_warm_up.add(scenario.name)
+        return scenario.name not in self._unready
 
     def _warm_up(self, lane: LaneClient, scenario: Scenario) -> None:
         lane.send(LaneServer.prepare, scenario)

@@ -55,7 +55,6 @@ class Exploration:
 
     Raises:
         UnknownNameError: The tier is not known, or a label of `at` or of `Scenario.strike` is not.
-        UsageError: The scenario's workload is not one.
     """
 
     def __init__(
@@ -63,7 +62,6 @@ class Exploration:
     ) -> None:
         if tier not in TIERS:
             raise UnknownNameError("tier", tier, TIERS)
-        scenario.drawn_workload(seed)  # before anything is run
         self.scenario = scenario
         self.catalogue = scan(scenario.points)
         for label in scenario.strike:

@@ -7,7 +7,6 @@ recorded as far as it came; one that is killed has its journal.
 
 from __future__ import annotations
 
-import shutil
 import signal
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ from harness.explore.session_request import SessionResult
 from harness.explore.shrink import Shrinker
 from harness.explore.stop_signals import StopRequestedError
 from harness.explore.written_down import WrittenDown
+from harness.images.deletion import remove_tree
 from harness.images.run_folder import RunFolder
 from harness.model.errors import HarnessError
 from harness.model.events import (
@@ -113,7 +113,8 @@ class Session:
         if self._journal is not None:
             self._journal.close(over=False)
         if directory is not None and (error is None or nothing):
-            shutil.rmtree(directory, ignore_errors=True)
+            with suppress(OSError):
+                remove_tree(directory)
 
     @property
     def directory(self) -> Path | None:
@@ -266,7 +267,8 @@ class Session:
                 kept = journal.kept if journal is not None and self._can_go_on else None
                 record = write_record(directory, outcomes, self._metadata(seconds), kept)
             elif directory is not None and (journal is None or journal.is_empty):
-                shutil.rmtree(directory, ignore_errors=True)
+                with suppress(OSError):
+                    remove_tree(directory)
                 directory = None
         except Exception as error:
             if directory is not None:

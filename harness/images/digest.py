@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from harness.images.tree import data_segments, has_holes
+from harness.images.tree import data_segments, has_holes, readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +93,8 @@ def _content(path: str, home: str) -> str:
         return ""
     if not is_database(path):
         return _bytes_digest(path, status)
-    with suppress(sqlite3.Error):  # damaged: then its bytes count, and those beside it
+    # Damaged, in whatever way: then its bytes count, and those beside it.
+    with suppress(sqlite3.Error, ValueError, TypeError, AttributeError):
         return rows_digest(path)
     sides = (path + suffix for suffix in _SIDE_FILES)
     return _bytes_digest(path, status) + "".join(
@@ -103,7 +104,8 @@ def _content(path: str, home: str) -> str:
 
 def _bytes_digest(path: str, status: os.stat_result) -> str:
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        with readable(path, status):
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except PermissionError:
         return "unreadable"
     summary = hashlib.sha256(str(status.st_size).encode())
@@ -151,6 +153,7 @@ def rows_digest(path: Path | str) -> str:
 
     Raises:
         sqlite3.Error: It cannot be read.
+        ValueError: Its schema has a name that no statement can have.
     """
     with open(path, "rb", buffering=0) as file:
         formats = file.read(_FORMATS.stop)[_FORMATS]  # legacy, or write-ahead log

@@ -19,10 +19,11 @@
 
 from __future__ import annotations
 
-import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from harness.images.deletion import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,7 +172,8 @@ class RunFolder:
 
     def forget_control_legs(self) -> None:
         """Delete what control legs left; the records of the failures have what is shown of it."""
-        shutil.rmtree(self.kept / _CONTROL_LEGS, ignore_errors=True)
+        with suppress(OSError):
+            remove_tree(self.kept / _CONTROL_LEGS)
         with suppress(OSError):  # there are failures in it, or it was never made
             self.kept.rmdir()
 

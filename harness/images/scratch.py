@@ -9,10 +9,9 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
-from harness.images.tree import remove_tree
+from harness.images.deletion import remove_tree
 
 _PREFIX = "crash-harness-"
 _LOCK = "owner.lock"
@@ -29,8 +28,13 @@ def take_scratch(root: Path) -> Path:
     return path
 
 
-def sweep_scratch(root: Path) -> None:
-    """Delete the scratch directories below `root` whose owners are gone."""
+def sweep_scratch(root: Path) -> tuple[str, ...]:
+    """Delete the scratch directories below `root` whose owners are gone.
+
+    Returns:
+        What could not be deleted and why, a sentence each; it is tried again next time.
+    """
+    left = []
     for path in root.glob(f"{_PREFIX}*"):
         try:
             lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC)
@@ -41,7 +45,29 @@ def sweep_scratch(root: Path) -> None:
         except BlockingIOError:
             continue
         else:
-            with suppress(OSError):  # one that cannot be deleted is no reason not to go on
-                remove_tree(path)
+            try:
+                remove_scratch(path)
+            except OSError as error:
+                if path.exists():
+                    left.append(
+                        f"{path}, left by a run that is gone, cannot be deleted: {error.strerror}:"
+                        f" {error.filename!r}"
+                    )
         finally:
             os.close(lock)
+    return tuple(left)
+
+
+def remove_scratch(path: Path) -> None:
+    """Delete a scratch directory, its lock last: without it nobody would dare to try again.
+
+    Args:
+        path: What `take_scratch` has given.
+
+    Raises:
+        OSError: Something cannot be deleted.
+    """
+    for entry in path.iterdir():
+        if entry.name != _LOCK:
+            remove_tree(entry)
+    remove_tree(path)

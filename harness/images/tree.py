@@ -13,6 +13,8 @@ import stat
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
+from harness.images.deletion import remove_tree
+from harness.model.bounds import BLOCK_BYTES
 from harness.model.errors import HarnessError
 
 if TYPE_CHECKING:
@@ -23,15 +25,8 @@ if TYPE_CHECKING:
 MAX_PATH_BYTES = 3_500
 """A longer path is not followed: the kernel takes 4,096 bytes, and what copies a copy adds some."""
 
-MAX_FILE_BYTES = 1 << 30
-"""A file that takes more room on the disk is not copied."""
-
-MAX_REFUSED = 1_000
-"""How often a directory may be found filled again before its deletion is given up."""
-
 _AT_ONCE = 1 << 20
 _SHOWN = 100
-_SHORT_CHARS = 500
 _OWNER_ALL = stat.S_IRWXU
 _AS_IT_IS = nullcontext()
 
@@ -40,7 +35,17 @@ class UnimageableError(HarnessError):
     """The worker has made something of which no image can be taken."""
 
 
-def copy_tree(source: Path | str, destination: Path | str, *, relative_links: bool = False) -> None:
+class TooLargeError(UnimageableError):
+    """The files of a tree take more room than they may."""
+
+
+def copy_tree(
+    source: Path | str,
+    destination: Path | str,
+    *,
+    relative_links: bool = False,
+    most_bytes: int | None = None,
+) -> int:
     """Copy a directory tree with all that a program can see of it.
 
     Entries are made in the reverse order of the listing, which gives the same listing on file
@@ -51,11 +56,16 @@ def copy_tree(source: Path | str, destination: Path | str, *, relative_links: bo
         destination: Directory to create.
         relative_links: Whether an absolute link into the directory that holds `source` becomes a
             relative one, so that it leads to the same place in the copy.
+        most_bytes: How much room the files may take on the disk; anything by default.
+
+    Returns:
+        How much room the files take on the disk, in bytes.
 
     Raises:
-        UnimageableError: `source` is not a directory, or something below it is too long, too
-            large, or cannot be read.
+        UnimageableError: `source` is not a directory, or something below it is too long, cannot be
+            read, or all of it is too large.
     """
+    size = 0
     root, target = os.fspath(source), os.fspath(destination)
     home = os.path.dirname(root)
     linked: dict[tuple[int, int], str] = {}
@@ -78,10 +88,14 @@ def copy_tree(source: Path | str, destination: Path | str, *, relative_links: bo
                 continue
             if entry.st_nlink > 1:
                 linked[key] = made
+            size += entry.st_blocks * BLOCK_BYTES
+            if most_bytes is not None and size > most_bytes:
+                raise TooLargeError(f"{_shown(root)} takes more than {most_bytes:,} bytes")
             _copy_entry(path, made, entry, home if relative_links else "")
     # Last, as an entry that is made in a directory changes its times, and needs its mode.
     for directory, copy, status in reversed(finished):
         _copy_metadata(directory, copy, status)
+    return size
 
 
 def move_tree(source: Path | str, destination: Path | str) -> None:
@@ -104,95 +118,36 @@ def move_tree(source: Path | str, destination: Path | str) -> None:
         remove_tree(source)
 
 
-def remove_tree(path: Path | str) -> None:
-    """Delete a directory tree, however deep it is and whatever modes it has.
-
-    A directory far below is moved up and emptied there, so no path grows long. Another process may
-    be deleting the same, or still be writing.
+def room_bytes(path: Path | str, most_bytes: int) -> int:
+    """Return how much room the files of a tree take on the disk, in bytes, as far as can be seen.
 
     Args:
-        path: Directory of our own; a link or a file in its place is deleted, and nothing is done if
-            nothing is there.
-
-    Raises:
-        OSError: Something cannot be deleted, an immutable file say.
+        path: Directory that may change meanwhile.
+        most_bytes: When to stop counting.
     """
-    root = os.fspath(path)
-    try:
-        status = os.stat(root, follow_symlinks=False)
-    except FileNotFoundError:
-        return
-    if not stat.S_ISDIR(status.st_mode):
-        os.unlink(root)
-        return
-    try:
-        _remove(root, change_modes=False)
-    except PermissionError:
-        _remove(root, change_modes=True)
-
-
-def _remove(root: str, *, change_modes: bool) -> None:
-    count = 0
-    refused = -MAX_REFUSED
-    waiting = [root]
-    while waiting:
-        directory = waiting[-1]
-        if _is_gone(directory):
-            waiting.pop()
-            continue
-        refused += 1
-        if refused > 0:
-            raise OSError(errno.ENOTEMPTY, "filled again and again", directory)
-        if change_modes:
-            os.chmod(directory, _OWNER_ALL)
-        for inner in _without_files(directory):
-            refused -= 1
-            if change_modes:
-                os.chmod(inner, _OWNER_ALL)
-            if len(inner) < _SHORT_CHARS + len(root):
-                waiting.append(inner)
-                continue
-            if _is_gone(inner):
-                continue
-            count += 1
-            while os.path.lexists(moved := f"{root}/.removed.{count}"):
-                count += 1
-            os.rename(inner, moved)
-            waiting.append(moved)
-
-
-def _is_gone(directory: str) -> bool:
-    """Delete a directory if it is empty, and tell whether it is gone."""
-    try:
-        os.rmdir(directory)
-    except FileNotFoundError:
-        return True
-    except OSError as error:
-        if error.errno != errno.ENOTEMPTY:
-            raise
-        return False
-    return True
-
-
-def _without_files(directory: str) -> list[str]:
-    """Delete the files of a directory, and return the paths of the directories in it."""
-    below = []
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                below.append(entry.path)
-            else:
-                # Whoever made it may be at its end, and be deleting it as well.
-                with suppress(FileNotFoundError):
-                    os.unlink(entry.path)
-    return below
+    size = 0
+    seen: set[tuple[int, int]] = set()
+    waiting = [os.fspath(path)]
+    while waiting and size <= most_bytes:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISDIR(status.st_mode):
+                    waiting.append(entry.path)
+                    continue
+                if status.st_nlink > 1:
+                    if (status.st_dev, status.st_ino) in seen:
+                        continue
+                    seen.add((status.st_dev, status.st_ino))
+                size += status.st_blocks * BLOCK_BYTES
+    return size
 
 
 def _listed(directory: str) -> tuple[list[tuple[str, os.stat_result]], os.stat_result]:
     """List a directory in its own order, if need be by changing its mode for the moment."""
     try:
         status = os.stat(directory, follow_symlinks=False)
-        with _readable(directory, status), os.scandir(directory) as entries:
+        with readable(directory, status), os.scandir(directory) as entries:
             return [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries], status
     except NotADirectoryError:
         raise UnimageableError(f"{_shown(directory)} is not a directory any more") from None
@@ -211,11 +166,20 @@ def _changed_mode(path: str, mode: int) -> Iterator[None]:
         os.chmod(path, mode)
 
 
-def _readable(path: str, status: os.stat_result) -> AbstractContextManager[None]:
-    """Let the owner read something for the time of a ``with``; root needs no leave."""
+def readable(path: str, status: os.stat_result) -> AbstractContextManager[None]:
+    """Let the owner read something for the time of a ``with``, where that is in need of leave.
+
+    Args:
+        path: A file or a directory.
+        status: Its own.
+    """
     mode = stat.S_IMODE(status.st_mode)
-    needed = stat.S_IRUSR | (stat.S_IXUSR if stat.S_ISDIR(status.st_mode) else 0)
-    if mode & needed == needed or os.geteuid() == 0:
+    listed = stat.S_ISDIR(status.st_mode)
+    needed = stat.S_IRUSR | (stat.S_IXUSR if listed else 0)
+    if mode & needed == needed:
+        return _AS_IT_IS
+    # Root needs no leave, unless it was deprived of that.
+    if os.access(path, os.R_OK | (os.X_OK if listed else 0), effective_ids=True):
         return _AS_IT_IS
     return _changed_mode(path, mode)
 
@@ -236,13 +200,8 @@ def _copy_entry(path: str, made: str, status: os.stat_result, home: str) -> None
 
 
 def _copy_content(path: str, made: str, status: os.stat_result) -> None:
-    if status.st_blocks * 512 > MAX_FILE_BYTES:
-        raise UnimageableError(
-            f"{_shown(path)} takes {status.st_blocks * 512:,} bytes; "
-            f"files of more than {MAX_FILE_BYTES:,} bytes are not copied"
-        )
     try:
-        with _readable(path, status):
+        with readable(path, status):
             source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         raise UnimageableError(f"{_shown(path)} cannot be read: {error.strerror}") from None
@@ -272,7 +231,7 @@ def _send(target: int, source: int, start: int, end: int) -> None:
 
 def has_holes(status: os.stat_result) -> bool:
     """Tell whether a file may have holes: it takes less room than it is long."""
-    return status.st_blocks * 512 < status.st_size
+    return status.st_blocks * BLOCK_BYTES < status.st_size
 
 
 def data_segments(fd: int, size: int) -> Iterator[tuple[int, int]]:
@@ -342,7 +301,7 @@ def make_links_relative(directory: Path | str) -> None:
     while waiting:
         below = waiting.pop()
         try:
-            with _readable(below, os.stat(below)), os.scandir(below) as entries:
+            with readable(below, os.stat(below)), os.scandir(below) as entries:
                 listing = list(entries)
         except OSError:
             continue

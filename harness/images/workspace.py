@@ -6,8 +6,16 @@ import os
 import site
 from typing import TYPE_CHECKING, TypeVar
 
+from harness.images.deletion import remove_tree
 from harness.images.digest import PARTS
-from harness.images.tree import copy_tree, make_links_relative, remove_tree
+from harness.images.tree import (
+    TooLargeError,
+    UnimageableError,
+    copy_tree,
+    make_links_relative,
+    room_bytes,
+)
+from harness.model.bounds import MIB, USUAL_BOUNDS
 from harness.model.image import Image
 
 if TYPE_CHECKING:
@@ -28,13 +36,15 @@ class Workspace(Image):
 
     Args:
         path: Directory to create; it must not exist.
+        most_mib: How much room its files may take on the disk, in MiB (`Bounds.workspace_mib`).
 
     Attributes:
         since_ns: When the experiment began, in nanoseconds since the epoch.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, most_mib: int = USUAL_BOUNDS.workspace_mib) -> None:
         super().__init__(path)
+        self._most_mib = most_mib
         self.control_dir = path / "control"
         self.images_dir = path / "images"
         home = str(path)
@@ -67,11 +77,17 @@ class Workspace(Image):
         """
         home, kept = str(self.path), str(image.path)
         image.path.mkdir()
+        left_bytes = self._most_mib * MIB
         for name in self._kept():
             if name == "world" and snapshot_world:
                 snapshot_world(image.world_dir)
-            else:
-                copy_tree(f"{home}/{name}", f"{kept}/{name}", relative_links=True)
+                continue
+            try:
+                left_bytes -= copy_tree(
+                    f"{home}/{name}", f"{kept}/{name}", relative_links=True, most_bytes=left_bytes
+                )
+            except TooLargeError:
+                raise UnimageableError(self.too_large) from None
 
     def move_to(self, image: Image, snapshot_world: Callable[[Path], None] | None = None) -> None:
         """Make an image of the durable state when nothing will touch it any more, by moving it.
@@ -91,6 +107,26 @@ class Workspace(Image):
             else:
                 make_links_relative(f"{home}/{name}")
                 os.rename(f"{home}/{name}", f"{kept}/{name}")  # noqa: PTH104
+
+    def excess(self) -> str:
+        """Say that the files of the worker take more room than they may; nothing if they do not.
+
+        Images do not count, as the harness makes them.
+        """
+        left_bytes = self._most_mib * MIB
+        for name in (*PARTS, self.control_dir.name):
+            left_bytes -= room_bytes(self.path / name, left_bytes)
+            if left_bytes < 0:
+                return self.too_large
+        return ""
+
+    @property
+    def too_large(self) -> str:
+        """What to say of a worker whose files take more room than they may."""
+        return (
+            f"what the worker has written takes more room than its bound of {self._most_mib:,} MiB"
+            " (Scenario(bounds=Bounds(workspace_mib=...)) allows more)"
+        )
 
     def _kept(self) -> Iterator[str]:
         """Give the parts that belong to an image: those around the worker only if used."""

@@ -83,3 +83,7 @@ class DeadlineError(HarnessError):
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.what, self.deadline_s)
+
+
+class LeaveError(SystemExit):
+    """This process was told to end; the user's code that runs in it has not failed."""

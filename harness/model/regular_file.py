@@ -6,6 +6,7 @@ might never end, and what is read whole has to fit into memory.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from harness.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from io import BufferedReader
     from pathlib import Path
 
 MOST_BYTES = 1 << 30
@@ -54,6 +56,22 @@ def read_regular_file(path: Path, what: str) -> bytes:
         raise UsageError(f"{wrong}: {error.strerror}") from error
     finally:
         os.close(fd)
+
+
+def open_regular(path: str) -> BufferedReader:
+    """Open a file of ours that a worker may have replaced.
+
+    Args:
+        path: Where it is; a link is not followed.
+
+    Raises:
+        OSError: It is not there, or something else is.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "not a file any more", path)
+    return open(fd, "rb")  # noqa: PTH123 - a descriptor
 
 
 def kind(mode: int) -> str:

@@ -14,7 +14,8 @@ is the first hit *of that command*, so that concurrent work does not move ordina
 
 **Arming** needs the switch ``CRASH_HARNESS_ARM=1`` in the environment; without it `arm` refuses.
 A program that the harness starts with ``exec`` finds its orders in ``CRASH_HARNESS_ORDERS``, the
-path of a file; the environment is read once, when this module is imported.
+path of a file; the environment is read once, when this module is imported. Without the switch,
+that variable is not looked at.
 
 This module uses the standard library alone and imports little at start.
 """
@@ -90,7 +91,7 @@ def arm(hook: Hook) -> None:
     _hook = hook
 
 
-if ORDERS in os.environ:
+if ORDERS in os.environ and os.environ.get(SWITCH) == "1":
     from harness.points.armed import Armed  # never loaded while disarmed
 
     arm(Armed.from_file(os.environ[ORDERS]).hit)

@@ -136,8 +136,8 @@ class Forker:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if threads := _other_threads():
             return (
-                f"the warm-up of the worker left threads behind: {', '.join(threads)}; "
-                "a process with threads must not fork"
+                f"the warm-up of {scenario!r} left threads behind: {', '.join(threads)}; "
+                "a process with threads must not fork, so end them in the warm-up"
             )
         keep_finalizers_from_exit()
         # As the documentation of `gc.freeze` has it: off in the parent, on again in the child.
@@ -154,6 +154,7 @@ class Forker:
         site: PlainSite,
         stops: list[PlainStop],
         stem: str,
+        limits: list[tuple[int, int]],
         interpreter: PlainInterpreter | None,
         watched: bool,
     ) -> None:
@@ -165,6 +166,7 @@ class Forker:
             site: What the worker is given.
             stops: Where it is to stop.
             stem: What the paths of its orders, trace and output begin with.
+            limits: What the kernel is to refuse it.
             interpreter: What it takes for an interpreter of its own; None for a mere fork.
             watched: Whether it notes what it does outside of its workspace.
         """
@@ -174,9 +176,16 @@ class Forker:
                 self._channel.close()
                 if interpreter is not None:
                     become_interpreter(
-                        interpreter, self._environment, site, stops, stem, self._pid, watched
+                        interpreter,
+                        self._environment,
+                        site,
+                        stops,
+                        stem,
+                        self._pid,
+                        limits,
+                        watched,
                     )
-                live(lambda: self._workers[scenario], site, stops, stem, self._pid, watched)
+                live(lambda: self._workers[scenario], site, stops, stem, self._pid, limits, watched)
             finally:
                 os._exit(_EXIT_ERROR)
         self._pids[number] = pid
@@ -246,6 +255,11 @@ class Forker:
         ends = end_children(spared)
         killed = os.WIFSIGNALED(ends.get(child, 0)) and os.WTERMSIG(ends[child]) == signal.SIGKILL
         return status, killed
+
+    def kill_group(self, number: int) -> None:
+        """Send SIGKILL to an incarnation that has not been reaped, and all in its process group."""
+        with suppress(ProcessLookupError):  # it has not come to be the leader of one
+            os.killpg(self._pids[number], signal.SIGKILL)
 
     def clear(self) -> None:
         """Kill and reap everything below this process."""

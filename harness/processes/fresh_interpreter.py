@@ -53,6 +53,7 @@ def become_interpreter(  # noqa: PLR0917 - as `live`
     stops: list[PlainStop],
     stem: str,
     parent: int,
+    limits: list[tuple[int, int]],
     watched: bool,
 ) -> NoReturn:
     """Replace this forked process by an interpreter of its own, which lives the worker's life.
@@ -64,14 +65,15 @@ def become_interpreter(  # noqa: PLR0917 - as `live`
         stops: Where it is to stop.
         stem: What the paths of its orders, trace and output begin with.
         parent: Pid of the supervisor's process.
+        limits: What the kernel is to refuse it.
         watched: Whether it notes what it does outside of its workspace.
     """
     try:
-        begin_life(parent)
+        begin_life(parent, limits)
         enter(site, stem)
         options, path, hash_seed, worker, main = interpreter
         fd = os.memfd_create("incarnation", 0)
-        body = marshal.dumps((worker, main, site, stops, stem, parent, watched))
+        body = marshal.dumps((worker, main, site, stops, stem, parent, limits, watched))
         with open(fd, "wb", closefd=False) as file:
             file.write(body)
         os.lseek(fd, 0, os.SEEK_SET)
@@ -96,8 +98,8 @@ def begin(fd: int) -> NoReturn:
     """
     with open(fd, "rb") as file:
         body = file.read()
-    worker, main, site, stops, stem, parent, watched = cast(
-        "tuple[bytes, Main, PlainSite, list[PlainStop], str, int, bool]",
+    worker, main, site, stops, stem, parent, limits, watched = cast(
+        "tuple[bytes, Main, PlainSite, list[PlainStop], str, int, list[tuple[int, int]], bool]",
         marshal.loads(body),  # noqa: S302 - from a process of our own
     )
     import random  # noqa: PLC0415 - not in the process that forks
@@ -107,4 +109,4 @@ def begin(fd: int) -> NoReturn:
         sys.stdout.reconfigure(line_buffering=True)
     # What modules draw at import is another in each life, and the same in another run.
     random.seed(f"import/{seed_text(site)}")
-    live(lambda: cast("Worker", loaded(worker, main)), site, stops, stem, parent, watched)
+    live(lambda: cast("Worker", loaded(worker, main)), site, stops, stem, parent, limits, watched)

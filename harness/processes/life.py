@@ -48,6 +48,7 @@ def live(  # noqa: PLR0917 - in plain values, as they come through the channel
     stops: list[PlainStop],
     stem: str,
     parent: int,
+    limits: list[tuple[int, int]],
     watched: bool,
 ) -> NoReturn:
     """Run a worker as an incarnation, and end the process.
@@ -58,6 +59,7 @@ def live(  # noqa: PLR0917 - in plain values, as they come through the channel
         stops: Where it is to stop.
         stem: What the paths of its orders, trace and output begin with.
         parent: Pid of the supervisor's process, which this one is not to outlive.
+        limits: What the kernel is to refuse it (`harness.processes.linux.limits_of`).
         watched: Whether it notes what it does outside of its workspace.
     """
     code = EXIT_ERROR
@@ -66,7 +68,7 @@ def live(  # noqa: PLR0917 - in plain values, as they come through the channel
         try:
             if not begun:
                 begun = True
-                begin_life(parent)
+                begin_life(parent, limits)
                 os.setpgid(0, 0)  # a signal to the worker's process group is its own affair
                 code = _ended(_code_of(lambda: _run(load, site, stops, stem, watched=watched)))
             if code == _INTERRUPTED:

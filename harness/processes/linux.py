@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Sequence
     from typing import NoReturn
+
+    from harness.model.bounds import Bounds
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _LOOK_S = 0.0005
+_MANY = 1_000
+_ONE_BY_ONE = 50
 _SIG_SETMASK = int(signal.SIG_SETMASK)
 _NO_SIGNALS = bytes(128)  # a sigset_t
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -38,20 +44,45 @@ def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
         os._exit(1)
 
 
-def begin_life(parent: int) -> None:
-    """Die with the parent, and take every signal: what a forked process does first.
+def begin_life(parent: int, limits: Sequence[tuple[int, int]]) -> None:
+    """Die with the parent, take every signal, and be bounded: what a forked process does first.
 
     Not `signal.pthread_sigmask`: it makes enumerations of the old mask, which nobody wants here,
     and so touches dozens of pages that the kernel has to copy.
 
     Args:
         parent: As for `die_with_parent`.
+        limits: What `limits_of` says.
 
     Raises:
         OSError: The kernel refused.
     """
     die_with_parent(parent)
     _SIGPROCMASK(_SIG_SETMASK, _NO_SIGNALS, None)
+    for which, value in limits:
+        resource.setrlimit(which, (value, value))
+
+
+def limits_of(bounds: Bounds) -> list[tuple[int, int]]:
+    """Return the limits that the kernel is to set a process, each with its value (getrlimit(2)).
+
+    None is wider than what this process has. Address space is not limited: much of what is mapped
+    is never used. Nor are processes: the kernel counts all of a user, whoever started them.
+
+    Args:
+        bounds: The bounds.
+    """
+    wanted = (
+        (resource.RLIMIT_DATA, bounds.memory_mib << 20),
+        (resource.RLIMIT_NOFILE, bounds.open_files),
+        (resource.RLIMIT_FSIZE, bounds.file_mib << 20),
+        (resource.RLIMIT_CORE, 0),  # what a crash dumps is none of the worker's state
+    )
+    limits = []
+    for which, value in wanted:
+        given, _ = resource.getrlimit(which)
+        limits.append((which, value if given == resource.RLIM_INFINITY else min(value, given)))
+    return limits
 
 
 def adopt_orphans() -> None:
@@ -84,25 +115,56 @@ def children(pid: int) -> set[int]:
         return {process.pid for process in psutil.Process(pid).children()}
 
 
-def descendants(pid: int) -> set[int]:
+def descendants(pid: int, most: int = _MANY) -> set[int]:
     """Return everything that lives below a process, its children's children too.
 
     Args:
         pid: The process.
+        most: How many are enough: then it is not looked any further. Without an end, one that forks
+            and ends again and again would be followed for ever.
     """
     found: set[int] = set()
     waiting = {pid}
-    while waiting:
-        new = children(waiting.pop()) - found
+    while waiting and len(found) < most:
+        above = waiting.pop()
+        new = (children(above) | _children_of_threads(above)) - found
         found |= new
         waiting |= new
+    return found
+
+
+def _children_of_threads(pid: int) -> set[int]:
+    """Return what the threads of a process have started; nothing if the kernel keeps no lists."""
+    found: set[int] = set()
+    with suppress(OSError):  # it has ended meanwhile
+        for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - texts will do
+            with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:  # noqa: PTH123
+                found.update(map(int, file.read().split()))
+    return found
+
+
+def described(pids: Iterable[int]) -> list[str]:
+    """Say the name and the command of each process that has not ended.
+
+    Args:
+        pids: The processes.
+    """
+    import psutil  # noqa: PLC0415 - heavy, and seldom needed
+
+    found = []
+    for pid in pids:
+        with suppress(psutil.Error):  # it has ended, or only its wait status is left
+            process = psutil.Process(pid)
+            found.append(f"{process.name()!r}: {' '.join(process.cmdline())[:200]}")
     return found
 
 
 def end_children(spared: Collection[int] = ()) -> dict[int, int]:
     """Kill and reap what is below this process, which adopts orphans and has one thread.
 
-    An orphan's own children come up as orphans of ours, so it takes another look.
+    An orphan's own children come up as orphans of ours, so it takes another look. From the top,
+    one by one, nobody is left who could reap a child that dies with it, and take its wait status.
+    Processes that fork for ever would never come to an end so: after some looks, whole groups die.
 
     Args:
         spared: Children that are left alone.
@@ -111,7 +173,12 @@ def end_children(spared: Collection[int] = ()) -> dict[int, int]:
         The wait status of each.
     """
     ends: dict[int, int] = {}
+    looks = 0
     while found := children(os.getpid()).difference(spared):
+        looks += 1
+        if looks > _ONE_BY_ONE and not spared:
+            for group in {os.getpgid(pid) for pid in found} - {os.getpgrp()}:
+                os.killpg(group, signal.SIGKILL)
         for pid in found:
             os.kill(pid, signal.SIGKILL)
             _, ends[pid] = os.waitpid(pid, 0)

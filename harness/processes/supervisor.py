@@ -26,7 +26,7 @@ from harness.processes.channel import Channel
 from harness.processes.fate import LOOK_S, ended, stopped
 from harness.processes.forker import Forker
 from harness.processes.fresh_interpreter import interpreter_command
-from harness.processes.linux import children
+from harness.processes.linux import children, descendants, described
 from harness.processes.pickling import plainly, portable
 
 if TYPE_CHECKING:
@@ -46,6 +46,13 @@ _ANSWER_S = 30.0
 
 _WARM_UP_S = 300.0
 _STOP_S = 10.0
+
+_MOST_LOOKS = 100
+"""How often to look for survivors that are others each time."""
+
+
+class WarmUpError(HarnessError):
+    """A worker cannot be started: it cannot be loaded, or its warm-up failed."""
 
 
 class Supervisor:
@@ -98,14 +105,18 @@ class Supervisor:
             site: What the warm-up is given.
 
         Raises:
-            HarnessError: The warm-up failed, or left a thread behind.
+            WarmUpError: The warm-up failed, did not end, or left a thread behind.
+            ProcessLostError: It ended the process.
         """
         prepared, main = _pickled((worker, warm_up, site))
         # Alone: an interpreter of its own is to import what the worker needs and no more.
         self._workers[scenario] = _pickled(worker)
-        wrong = self.call(Forker.prepare, _WARM_UP_S, scenario, prepared, main)
+        try:
+            wrong = self.call(Forker.prepare, _WARM_UP_S, scenario, prepared, main)
+        except DeadlineError:
+            wrong = f"the warm-up of {scenario!r} did not end in {_WARM_UP_S:g} s"
         if wrong:
-            raise HarnessError(wrong)
+            raise WarmUpError(wrong)
 
     def fork(
         self,
@@ -113,6 +124,7 @@ class Supervisor:
         site: Site,
         stem: str,
         stops: Sequence[StopOrder],
+        limits: list[tuple[int, int]],
         *,
         fresh: bool = False,
         watched: bool = False,
@@ -124,12 +136,23 @@ class Supervisor:
             site: What the worker is given.
             stem: What the paths of its orders, trace and output begin with.
             stops: Where it is to stop.
+            limits: What the kernel is to refuse it.
             fresh: Whether it gets an interpreter of its own.
             watched: Whether it notes what it does outside of its workspace.
         """
         orders = [stop.plain for stop in stops]
         own = self._interpreter(scenario, site) if fresh else None
-        self._tell(Forker.fork, site.incarnation, scenario, site.plain, orders, stem, own, watched)
+        self._tell(
+            Forker.fork,
+            site.incarnation,
+            scenario,
+            site.plain,
+            orders,
+            stem,
+            limits,
+            own,
+            watched,
+        )
 
     def _interpreter(self, scenario: str, site: Site) -> PlainInterpreter:
         hash_seed = hash_seed_of_interpreter(site.seed, site.incarnation, os.environ)
@@ -147,6 +170,10 @@ class Supervisor:
         """Kill an incarnation: see `Forker.kill`."""
         return self.call(Forker.kill, deadline_s + _ANSWER_S, number, child, deadline_s)
 
+    def kill_group(self, number: int) -> None:
+        """Have an incarnation killed with all in its group; `kill` says when that has happened."""
+        self._tell(Forker.kill_group, number)
+
     @property
     def pid(self) -> int:
         """Pid of the process."""
@@ -157,23 +184,28 @@ class Supervisor:
         """Whether anything lives below the process, or has died there and is not reaped."""
         return self._process.returncode is None and bool(children(self._process.pid))
 
+    def has_more_than(self, most: int) -> bool:
+        """Tell whether more than so many processes live below the process."""
+        return len(descendants(self._process.pid, most + 1)) > most
+
     def survivors(self) -> tuple[str, ...]:
         """Return what lives below the process though every incarnation should be dead.
 
-        The kernel's list of children is read first; the process table is searched only when there
-        is something to find.
+        A process that forks and ends, again and again, may be another by the time that it is looked
+        at; so it is looked again for as long as others come up.
         """
         if not self.has_children:
             return ()
-        import psutil  # noqa: PLC0415 - seldom needed
-
-        found = []
-        for process in psutil.Process(self._process.pid).children(recursive=True):
-            try:
-                found.append(f"{process.name()!r}: {' '.join(process.cmdline())[:200]}")
-            except psutil.Error:  # it has ended meanwhile, or only its wait status is left
-                continue
-        return tuple(sorted(found))
+        seen: set[int] = set()
+        for _ in range(_MOST_LOOKS):
+            near = children(self._process.pid)
+            if found := described(near):
+                far = descendants(self._process.pid) - near
+                return tuple(sorted([*found, *described(far)]))
+            if near <= seen:
+                return ()
+            seen |= near
+        return ("processes that start one another and end at once",)
 
     def clear(self) -> None:
         """Kill and reap everything below the process.

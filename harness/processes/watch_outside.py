@@ -53,6 +53,7 @@ class _Watch:
         # A worker that closes every descriptor, as daemons do, may have another file there later.
         self._identity = _identity(self._fd)
         self._noted: set[str] = set()
+        self._folder = self._real = ""
 
     def hook(self, event: str, arguments: tuple[object, ...]) -> None:
         try:
@@ -92,9 +93,17 @@ class _Watch:
     def _look_at(self, path: str) -> None:
         if not path or path == ":memory:" or path.startswith("file:"):
             return
+        if "/" not in path and path not in {".", ".."}:
+            # The kernel's own word for where we are, which may be a thousand levels deep.
+            self._note_if_outside(f"{os.getcwd().rstrip('/')}/{path}")  # noqa: PTH109 - as text
+            return
         folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100 - as text
-        real = f"{os.path.realpath(folder).rstrip('/')}/{name}"
-        if real.startswith(self._inside) or name.endswith(".pyc") or "/__pycache__" in real:
+        if folder != self._folder:  # a worker that makes thousands of files makes them in few
+            self._folder, self._real = folder, os.path.realpath(folder).rstrip("/")
+        self._note_if_outside(f"{self._real}/{name}")
+
+    def _note_if_outside(self, real: str) -> None:
+        if real.startswith(self._inside) or real.endswith(".pyc") or "/__pycache__" in real:
             return
         if not real.startswith(_NOWHERE) or real.startswith(_KEPT_IN_MEMORY):
             self._note(real)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.model.schedule import CONTROL
 from harness.record.history import history
+from harness.record.shortened import shortened
 from harness.record.states import Held, read_held, state
 from harness.record.world_view import Observed, observe
 
@@ -39,7 +40,7 @@ def control_row(
     there = Counter(hit.label for life in control.incarnations[:1] for hit in life.hits)
     row: ControlRow = {
         "verdict": control.verdict.value,
-        "note": control.note[:_MESSAGE_CHARS],
+        "note": shortened(control.note, _MESSAGE_CHARS),
         "points": [
             {"label": label, "here": here[label], "control": there[label]}
             for label in dict.fromkeys([*there, *here])

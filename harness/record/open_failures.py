@@ -7,9 +7,9 @@ scenario, schedule and seed in which it is gone removes the link, and the folder
 from __future__ import annotations
 
 import os
-import shutil
 from typing import TYPE_CHECKING
 
+from harness.images.deletion import remove_tree
 from harness.images.run_folder import AllRuns, RunFolder
 from harness.model.errors import UsageError
 from harness.model.result import Verdict
@@ -46,7 +46,7 @@ def keep_open(run: Path, outcomes: tuple[ScenarioOutcome, ...]) -> None:
             elif _experiment(link) in judged:
                 target = link.resolve()
                 if _is_failure_of_a_run(target, run.parent.resolve()):
-                    shutil.rmtree(target)
+                    remove_tree(target)
                 link.unlink()
     if broken:
         home.mkdir(exist_ok=True)

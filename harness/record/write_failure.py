@@ -129,6 +129,8 @@ def _incarnations(result: ExperimentResult, folder: FailureFolder) -> list[Incar
 
 
 def _end_of(path: Path) -> str:
+    if path.is_symlink() or not path.is_file():  # the worker has put something in its place
+        return ""
     try:
         with path.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _OUTPUT_BYTES))

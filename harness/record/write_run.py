@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
+from harness.images.deletion import remove_tree
 from harness.images.run_folder import AllRuns, RunFolder
 from harness.model.errors import HarnessError, UsageError
 from harness.model.regular_file import shown_path
@@ -21,6 +22,7 @@ from harness.record.minimal import unshrunk_row
 from harness.record.open_failures import keep_open
 from harness.record.pins import NO_PINS
 from harness.record.run_schema import SCHEMA, read_run
+from harness.record.shortened import shortened
 from harness.record.write_failure import FailureContext, failure_record
 
 if TYPE_CHECKING:
@@ -209,7 +211,8 @@ def _forget_unrecorded(run: RunFolder, kept: frozenset[str]) -> None:
     """Delete what experiments left whose result did not arrive before the run was interrupted."""
     for folder in run.failures():
         if folder.path.name not in kept and not folder.record.exists():
-            shutil.rmtree(folder.path, ignore_errors=True)
+            with suppress(OSError):
+                remove_tree(folder.path)
 
 
 def _write_failure(
@@ -305,7 +308,9 @@ def _scenario(outcome: ScenarioOutcome, masking: Masking) -> ScenarioRow:
         "finished": outcome.finished,
         "as_pinned": not outcome.exit_code,
         "mismatch": masking.text(outcome.mismatch),
-        "inconclusive": [masking.text(text[:_TEXT_CHARS]) for text in outcome.inconclusive()],
+        "inconclusive": [
+            masking.text(shortened(text, _TEXT_CHARS)) for text in outcome.inconclusive()
+        ],
         "bounds": [masking.text(text) for text in outcome.bounds],
         "fork_sample": outcome.sample.row,
         "outside": [masking.text(left[:_TEXT_CHARS]) for left in outcome.outside],
@@ -354,7 +359,7 @@ def _experiment(
             for fired in result.fired
         ],
         "fingerprint": result.fingerprint,
-        "note": masking.text(note[: 2 * _TEXT_CHARS]),
+        "note": masking.text(shortened(note, 2 * _TEXT_CHARS)),
     }
 
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.experiment.confirmation import same
 from harness.experiment.lane import Job
 from harness.experiment.sharing import Sharing
 from harness.images.run_folder import FailureFolder
@@ -21,6 +22,8 @@ from harness.record.half_done import half_done
 from harness.record.outcome import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from harness.explore.executor import Executor
     from harness.model.result import ExperimentResult
     from harness.record.failure_schema import FailureRecord
@@ -32,6 +35,7 @@ class Reproduction(StrEnum):
 
     STILL_BROKEN = "still broken"
     HOLDS_NOW = "holds now"
+    FLAKY = "flaky"
     DID_NOT_REPRODUCE = "did not reproduce"
 
     @property
@@ -40,6 +44,7 @@ class Reproduction(StrEnum):
         return {
             Reproduction.STILL_BROKEN: ExitCode.BROKEN,
             Reproduction.HOLDS_NOW: ExitCode.AS_PINNED,
+            Reproduction.FLAKY: ExitCode.INCONCLUSIVE,
             Reproduction.DID_NOT_REPRODUCE: ExitCode.INCONCLUSIVE,
         }[self]
 
@@ -154,8 +159,8 @@ def run_again(
 
     Returns:
         *Still broken* if every run has the recorded fingerprint, or without a record all have one,
-        *holds now* if every run held, *did not reproduce* for anything else; and the results, the
-        control leg first.
+        *holds now* if every run held, *flaky* if the runs came out differently, *did not reproduce*
+        for anything else; and the results, the control leg first.
     """
     executor.prepare([scenario])
     # From the start each time: a failure is shown by what happens, not by what is known.
@@ -172,4 +177,19 @@ def run_again(
         return Reproduction.STILL_BROKEN, results
     if held and all(result.verdict is Verdict.HELD for result in runs):
         return Reproduction.HOLDS_NOW, results
+    if held and not all(same(runs[0], other) for other in runs):
+        return Reproduction.FLAKY, results
     return Reproduction.DID_NOT_REPRODUCE, results
+
+
+def different(runs: Iterable[ExperimentResult]) -> tuple[ExperimentResult, ...]:
+    """Return the first of the results of each kind.
+
+    Args:
+        runs: The results of one schedule.
+    """
+    found: list[ExperimentResult] = []
+    for run in runs:
+        if not any(same(run, known) for known in found):
+            found.append(run)
+    return tuple(found)

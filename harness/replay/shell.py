@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from harness.experiment.rig import IDENTITY
 from harness.images.run_folder import FailureFolder
-from harness.images.scratch import sweep_scratch, take_scratch
+from harness.images.scratch import remove_scratch, sweep_scratch, take_scratch
 from harness.images.tree import copy_tree
 from harness.model.errors import UsageError
 
@@ -63,13 +63,15 @@ def open_shell(failure: Failure, scenario: Scenario, folder: Path, root: Path) -
     image = FailureFolder(folder).end_image(number)
     if not image.is_dir():
         raise UsageError(f"no crash image at {image}")
-    sweep_scratch(root)
+    for left in sweep_scratch(root):
+        sys.stderr.write(f"crash-harness: {left}\n")
     copy = take_scratch(root)
     try:
         copy_tree(image, copy / "site")
         return _shell(failure, scenario, copy, number + 1)
     finally:
-        shutil.rmtree(copy, ignore_errors=True)
+        with suppress(OSError):
+            remove_scratch(copy)
 
 
 def _shell(failure: Failure, scenario: Scenario, copy: Path, incarnation: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import fcntl
 import os
+import re
 import signal
 import sys
 import threading
@@ -162,22 +163,25 @@ def test_second_strike_in_a_dead_incarnation_has_not_fired(tmp_path: Path) -> No
     assert _run(_scenario("twice"), schedule, root=tmp_path) == [Verdict.NOT_FIRED]
 
 
+def _unprepared(root: Path, warm: Callable[[Site], None]) -> str:
+    """Return the note of an experiment whose worker cannot be warmed; another one holds."""
+    with Executor(1, root) as executor:
+        executor.prepare([_scenario("cold", warm=warm), _scenario("warm")])
+        jobs = [Job("cold", CONTROL, 0), Job("warm", CONTROL, 0)]
+        results = dict(executor.run(jobs))
+    assert [results[index].verdict for index in (0, 1)] == [Verdict.UNKNOWN, Verdict.HELD]
+    return results[0].note
+
+
 def test_warm_up_must_leave_no_thread(tmp_path: Path) -> None:
     """Trap 12: a process with threads must not fork."""
-    with (
-        Executor(1, tmp_path) as executor,
-        pytest.raises(HarnessError, match="left threads behind: left-over"),
-    ):
-        executor.prepare([_scenario("threads", warm=_leaving_a_thread)])
+    assert "left threads behind: left-over" in _unprepared(tmp_path, _leaving_a_thread)
 
 
 def test_thread_that_python_does_not_list_is_found(tmp_path: Path) -> None:
     """Trap 12: threads of libraries are threads; the kernel's list has them all."""
-    with (
-        Executor(1, tmp_path) as executor,
-        pytest.raises(HarnessError, match=r"left threads behind: thread \d+"),
-    ):
-        executor.prepare([_scenario("threads", warm=_leaving_a_thread_of_c)])
+    note = _unprepared(tmp_path, _leaving_a_thread_of_c)
+    assert re.search(r"left threads behind: thread \d+", note)
 
 
 def test_warm_up_that_fails_is_told_with_what_it_printed(tmp_path: Path) -> None:
@@ -187,11 +191,7 @@ def test_warm_up_that_fails_is_told_with_what_it_printed(tmp_path: Path) -> None
         sys.stdout.write("about to fail")
         raise ValueError("no such file")
 
-    with (
-        Executor(1, tmp_path) as executor,
-        pytest.raises(HarnessError, match="'cold' failed: ValueError: no such file\nabout to fail"),
-    ):
-        executor.prepare([_scenario("cold", warm=fail)])
+    assert "'cold' failed: ValueError: no such file\nabout to fail" in _unprepared(tmp_path, fail)
 
 
 def test_control_leg_that_breaks_makes_everything_unknown(tmp_path: Path) -> None:

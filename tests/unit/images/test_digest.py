@@ -203,6 +203,19 @@ def test_a_damaged_database_counts_by_its_bytes(tmp_path: Path) -> None:
     assert digests[0] != digests[1]
 
 
+def test_a_database_with_an_impossible_name_counts_by_its_bytes(tmp_path: Path) -> None:
+    """A worker can write any name into the schema, and no statement can have it."""
+    digests = []
+    for name in (b"named\xffso", b"named\xfeso"):
+        image = image_with_database(tmp_path / name.hex(), ROWS, "DELETE")
+        path = image.worker_dir / "sub" / "x.db"
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("CREATE TABLE named_so (x)")
+        path.write_bytes(path.read_bytes().replace(b"named_so", name))
+        digests.append(image_digest(image))
+    assert digests[0] != digests[1]
+
+
 def test_sockets_and_pipes_count(tmp_path: Path) -> None:
     """The file of a socket that a killed program leaves can keep the next one from its start."""
     without, with_pipe = new_image(tmp_path / "without"), new_image(tmp_path / "with")

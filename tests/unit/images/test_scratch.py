@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from harness.images import scratch
+from harness.images.deletion import remove_tree
 from harness.images.scratch import sweep_scratch, take_scratch
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def let_go(directory: Path) -> None:
@@ -43,3 +50,27 @@ def test_the_directories_of_others_are_left_alone(tmp_path: Path) -> None:
         "crash-harness-of-somebody-else",
         "data",
     ]
+
+
+def test_what_cannot_be_deleted_is_said_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One directory kept the sweep from all others, and every later run from its work."""
+    stuck, other = sorted((take_scratch(tmp_path), take_scratch(tmp_path)))
+    (stuck / "immutable").touch()
+    let_go(stuck)
+    let_go(other)
+
+    def refuse(path: Path) -> None:
+        if path.name == "immutable":
+            raise PermissionError(errno.EPERM, "Operation not permitted", str(path))
+        remove_tree(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scratch, "remove_tree", refuse)
+        (said,) = sweep_scratch(tmp_path)
+    assert str(stuck) in said
+    assert "Operation not permitted" in said
+    assert not other.exists()
+    assert sweep_scratch(tmp_path) == ()
+    assert not stuck.exists()

@@ -6,13 +6,22 @@ import errno
 import os
 import socket
 import stat
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.images.deletion import remove_tree
 from harness.images.digest import PARTS
 from harness.images.metadata import metadata_digest
-from harness.images.tree import MAX_PATH_BYTES, UnimageableError, copy_tree, move_tree, remove_tree
+from harness.images.tree import (
+    MAX_PATH_BYTES,
+    TooLargeError,
+    UnimageableError,
+    copy_tree,
+    move_tree,
+    room_bytes,
+)
 from harness.images.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -243,15 +252,15 @@ def test_deleting_goes_on_where_somebody_else_deletes_and_writes(
     unlink, rmdir = os.unlink, os.rmdir
     late = workspace.worker_dir / "late"
 
-    def race(path: str) -> None:
-        unlink(path)
-        unlink(path)
+    def race(path: str, *, dir_fd: int | None = None) -> None:
+        unlink(path, dir_fd=dir_fd)
+        unlink(path, dir_fd=dir_fd)
 
-    def fill(path: str) -> None:
-        if path == str(workspace.worker_dir) and not late.exists() and not filled:
+    def fill(path: str, *, dir_fd: int | None = None) -> None:
+        if path == workspace.worker_dir.name and not filled:
             filled.append(path)
             late.touch()
-        rmdir(path)
+        rmdir(path, dir_fd=dir_fd)
 
     filled: list[str] = []
     monkeypatch.setattr(os, "unlink", race)
@@ -259,3 +268,56 @@ def test_deleting_goes_on_where_somebody_else_deletes_and_writes(
     workspace.remove()
     assert filled
     assert not workspace.path.exists()
+
+
+def test_deleting_does_not_follow_what_is_moved_away(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that moves the directory that is being emptied elsewhere makes nothing there go."""
+    inner = workspace.worker_dir / "inner"
+    (inner / "inmost").mkdir(parents=True)
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "inner").mkdir(parents=True)
+    (elsewhere / "kept").mkdir()
+    rmdir = os.rmdir
+
+    def move(path: str, *, dir_fd: int | None = None) -> None:
+        rmdir(path, dir_fd=dir_fd)
+        if path == "inmost":
+            inner.rename(elsewhere / "moved")
+
+    monkeypatch.setattr(os, "rmdir", move)
+    workspace.remove()
+    assert not workspace.path.exists()
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["inner", "kept", "moved"]
+
+
+def test_a_tree_is_deleted_at_any_depth_and_with_any_mode(tmp_path: Path) -> None:
+    """More levels than Python can call itself, each closed to its owner, are deleted."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    fd = os.open(tree, os.O_RDONLY)
+    for _ in range(sys.getrecursionlimit() + 100):
+        os.mkdir("d", dir_fd=fd)
+        inner = os.open("d", os.O_RDONLY, dir_fd=fd)
+        os.fchmod(fd, 0)
+        os.close(fd)
+        fd = inner
+    os.close(fd)
+    remove_tree(tree)
+    assert not tree.exists()
+
+
+def test_a_tree_that_takes_too_much_room_is_not_copied(tmp_path: Path) -> None:
+    """Room counts, and not length; a file with several names counts once."""
+    tree = tmp_path / "tree"
+    (tree / "inner").mkdir(parents=True)
+    (tree / "inner" / "file").write_bytes(b"x" * (1 << 20))
+    os.link(tree / "inner" / "file", tree / "again")
+    with (tree / "hole").open("wb") as file:
+        file.truncate(1 << 30)
+    taken = copy_tree(tree, tmp_path / "copy", most_bytes=3 << 19)
+    assert 1 << 20 <= taken <= 3 << 19
+    assert 1 << 20 <= room_bytes(tree, 1 << 30) <= 3 << 19
+    with pytest.raises(TooLargeError, match="takes more than 524,288 bytes"):
+        copy_tree(tree, tmp_path / "no-copy", most_bytes=1 << 19)

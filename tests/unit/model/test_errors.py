@@ -10,8 +10,9 @@ import pytest
 
 import harness
 from harness.experiment.protocol import EndedError, NotQuietError, RestartError
+from harness.experiment.rig import BoundReachedError
 from harness.explore.stop_signals import StopRequestedError
-from harness.images.tree import UnimageableError
+from harness.images.tree import TooLargeError, UnimageableError
 from harness.model.errors import (
     DeadlineError,
     HarnessError,
@@ -22,7 +23,10 @@ from harness.model.errors import (
 from harness.model.result import Verdict
 from harness.model.schedule import MalformedLabelError
 from harness.processes.incarnation import ForeignStopError
+from harness.processes.supervisor import WarmUpError
 from harness.processes.trace_reader import DamagedTraceError
+from harness.record.journal_content import NotBegunError
+from harness.scenario_fields import WorkloadError
 
 EVERY = [
     HarnessError("a"),
@@ -40,6 +44,11 @@ EVERY = [
     EndedError(Verdict.NOT_FIRED, "e"),
     NotQuietError(Verdict.HUNG, "h"),
     RestartError("i", Verdict.HUNG),
+    BoundReachedError("j"),
+    TooLargeError("k"),
+    WarmUpError("l"),
+    WorkloadError("m"),
+    NotBegunError("n"),
 ]
 
 

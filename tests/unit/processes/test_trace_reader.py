@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,12 +12,18 @@ from harness.processes import trace_reader
 from harness.processes.trace_reader import DamagedTraceError, TraceReader
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
 def line(label: str, nth: int, *, stop: bool = False, **context: str) -> str:
     """Return a line as a point writes it."""
-    written = {"label": label, "context": context, "hits": {"": nth}, "stop": stop}
+    written = {
+        "label": label,
+        "context": context,
+        "hits": dict.fromkeys(["", *context], nth),
+        "stop": stop,
+    }
     return json.dumps(written, separators=(",", ":")) + "\n"
 
 
@@ -65,3 +72,60 @@ def test_a_line_that_no_point_wrote_is_an_error(tmp_path: Path, bad: str) -> Non
     path.write_text(line("a.b.mid", 1) + bad + "\n", encoding="utf-8")
     with pytest.raises(DamagedTraceError, match="a line that no point has written"):
         TraceReader(str(path), 1).read()
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "not json {",
+        "{}",
+        "[]",
+        '{"label":["x"],"context":{},"hits":{"":1},"stop":true}',
+        '{"label":"a.b.mid","context":{"order":1},"hits":{"":1,"order":1},"stop":false}',
+        '{"label":"a.b.mid","context":{"order":"o1"},"hits":{"":1},"stop":false}',
+        '{"label":"a.b.mid","context":{},"hits":{"":"1"},"stop":false}',
+        '{"label":"a.b.mid","context":{},"hits":{"":true},"stop":false}',
+        "[" * 5_000,
+    ],
+)
+def test_a_line_that_no_point_has_written_is_said(forged: str, tmp_path: Path) -> None:
+    """A worker can write into its trace, and then it proves nothing."""
+    path = tmp_path / "trace"
+    path.write_text(line("a.b.mid", 1) + forged + "\n", encoding="utf-8")
+    with pytest.raises(DamagedTraceError, match="incarnation 3 has a line that no point"):
+        TraceReader(str(path), 3).read()
+
+
+def _remove(path: Path) -> None:
+    path.unlink()
+
+
+def _put_a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _put_a_directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (_remove, "was removed"),
+        (_put_a_pipe, "cannot be read: not a file any more"),
+        (_put_a_directory, "cannot be read: not a file any more"),
+    ],
+)
+def test_a_trace_that_is_gone_is_said(
+    harm: Callable[[Path], None], said: str, tmp_path: Path
+) -> None:
+    """A pipe in its place was waited for without an end."""
+    path = tmp_path / "trace"
+    path.write_text(line("a.b.mid", 1), encoding="utf-8")
+    reader = TraceReader(str(path), 1)
+    reader.read()
+    harm(path)
+    with pytest.raises(DamagedTraceError, match=said):
+        reader.read()

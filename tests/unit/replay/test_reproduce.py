@@ -157,11 +157,11 @@ HUNG = result(AT_B, verdict=Verdict.HUNG)
         (HELD, [BROKEN], Reproduction.STILL_BROKEN),
         (HELD, [BROKEN, BROKEN], Reproduction.STILL_BROKEN),
         (HELD, [HELD, HELD], Reproduction.HOLDS_NOW),
-        (HELD, [BROKEN, HELD], Reproduction.DID_NOT_REPRODUCE),
+        (HELD, [BROKEN, HELD], Reproduction.FLAKY),
         (HELD, [OTHER], Reproduction.DID_NOT_REPRODUCE),
-        (HELD, [BROKEN, OTHER], Reproduction.DID_NOT_REPRODUCE),
+        (HELD, [BROKEN, OTHER], Reproduction.FLAKY),
         (HELD, [HUNG], Reproduction.DID_NOT_REPRODUCE),
-        (HELD, [HELD, HUNG], Reproduction.DID_NOT_REPRODUCE),
+        (HELD, [HELD, HUNG], Reproduction.FLAKY),
         (HUNG, [BROKEN], Reproduction.DID_NOT_REPRODUCE),
         (BROKEN, [HELD], Reproduction.DID_NOT_REPRODUCE),
     ],
@@ -181,9 +181,10 @@ def test_what_came_of_running_it_again(
 
 
 def test_the_exit_codes_of_repro() -> None:
-    """README: 1 still broken, 0 holds now, 3 did not reproduce."""
+    """README: 1 still broken, 0 holds now, 3 flaky or did not reproduce."""
     assert {each: each.exit_code for each in Reproduction} == {
         Reproduction.STILL_BROKEN: ExitCode.BROKEN,
         Reproduction.HOLDS_NOW: ExitCode.AS_PINNED,
+        Reproduction.FLAKY: ExitCode.INCONCLUSIVE,
         Reproduction.DID_NOT_REPRODUCE: ExitCode.INCONCLUSIVE,
     }
