@@ -59,7 +59,7 @@ def things(tmp_path: Path) -> Path:
     (folder / "empty").touch()
     with closing(socket.socket(socket.AF_UNIX)) as end:
         end.bind(str(folder / "socket"))
-    for name in ("results.json", "failure.json", "a.py"):
+    for name in ("results.json", "failure.json", "journal.ndjson", "a.py"):
         (folder / name).with_suffix(".d").mkdir()
         os.mkfifo((folder / name).with_suffix(".d") / name)
     (folder / "runs" / "latest").mkdir(parents=True)
@@ -98,6 +98,11 @@ LONG = "x" * 5_000
         ("run --scenarios OK --out o --seeds 1-\u0663", ""),
         ("run --scenarios OK --out o --at a.b.before#\u0663=kill", "a.b.before"),
         (f"run --scenarios OK --out o {LONG}", "given"),
+        ("run --scenarios OK --out o --resume pipe", ""),
+        ("run --scenarios OK --out runs --resume latest", ""),
+        ("run --scenarios OK --out o --resume ../../folder", ""),
+        (f"run --scenarios OK --out o --resume {LONG}", ""),
+        ("report journal.d", "no journal of a run at"),
         ("gallery --check --scenarios OK --gallery pipe", ""),
         (LONG, "unknown command"),
     ],
