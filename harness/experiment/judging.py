@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
-from harness.experiment.time_limit import time_limit
-from harness.model.errors import LeaveError
+from harness.experiment.time_limit import TimeIsUp, time_limit
+from harness.model.errors import DeadlineError, LeaveError
 from harness.model.oracle import Finding, OracleStatus
 from harness.model.result import Verdict, Violation
 
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
 
 JUDGING_S = 60.0
 """How long the oracles of an experiment may take together, in seconds."""
-
-_SHORTEST_S = 0.001
 
 
 def judge(
@@ -35,28 +32,44 @@ def judge(
     """
     violations: list[Violation] = []
     doubts: list[str] = []
-    end = time.monotonic() + limit_s
-    for oracle in oracles:
-        try:
-            with time_limit(max(_SHORTEST_S, end - time.monotonic()), "its answer"):
-                finding = oracle.check(evidence)
-            facts = _facts(finding)
-        except (KeyboardInterrupt, LeaveError):
-            raise
-        except BaseException as error:  # noqa: BLE001 - a fault of the oracle is none of the worker
-            doubts.append(f"oracle {oracle.name} failed: {type(error).__name__}: {error}")
-            continue
-        if finding.answer is OracleStatus.BROKEN:
-            said = facts or (f"broken, without evidence: {oracle.promise}",)
-            violations.extend(Violation(oracle.name, fact) for fact in said)
-        elif finding.answer is OracleStatus.UNKNOWN:
-            said = facts or ("it gives no reason",)
-            doubts.extend(f"oracle {oracle.name} cannot tell: {fact}" for fact in said)
+    late = DeadlineError("the answers of the oracles", round(limit_s, 1))
+    try:
+        # One limit for all: to set it takes as long as many an oracle.
+        with time_limit(limit_s, "the answers of the oracles"):
+            for oracle in oracles:
+                try:
+                    finding = oracle.check(evidence)
+                    facts = _facts(finding)
+                except (KeyboardInterrupt, LeaveError):
+                    raise
+                except TimeIsUp:
+                    doubts.append(f"oracle {oracle.name} failed: {late}")
+                except BaseException as error:  # noqa: BLE001 - a fault of the oracle
+                    doubts.append(f"oracle {oracle.name} failed: {type(error).__name__}: {error}")
+                else:
+                    _add(oracle, finding.answer, facts, violations, doubts)
+    except DeadlineError as error:  # between two of them
+        doubts.append(str(error))
     if violations:
         return Verdict.BROKEN, tuple(violations), "\n".join(doubts)
     if doubts:
         return Verdict.UNKNOWN, (), "\n".join(doubts)
     return Verdict.HELD, (), ""
+
+
+def _add(
+    oracle: Oracle,
+    answer: OracleStatus,
+    facts: tuple[str, ...],
+    violations: list[Violation],
+    doubts: list[str],
+) -> None:
+    if answer is OracleStatus.BROKEN:
+        said = facts or (f"broken, without evidence: {oracle.promise}",)
+        violations.extend(Violation(oracle.name, fact) for fact in said)
+    elif answer is OracleStatus.UNKNOWN:
+        said = facts or ("it gives no reason",)
+        doubts.extend(f"oracle {oracle.name} cannot tell: {fact}" for fact in said)
 
 
 def _facts(finding: object) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from harness.model.quiet import describe_wait
 from harness.model.site import Site
 from harness.points.armed import StopOrder
 from harness.processes.incarnation import Incarnation, State
-from harness.processes.linux import limits_of
+from harness.processes.limits import limits_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

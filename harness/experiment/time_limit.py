@@ -21,7 +21,7 @@ _AGAIN_S = 1.0
 """How long after the limit the code is ended again that has caught what ended it."""
 
 
-class _TimeIsUp(BaseException):
+class TimeIsUp(BaseException):
     """The limit was reached."""
 
 
@@ -46,7 +46,7 @@ def time_limit(limit_s: float, what: str) -> Iterator[None]:
     rest_s, interval_s = signal.setitimer(signal.ITIMER_REAL, limit_s, _AGAIN_S)
     try:
         yield
-    except _TimeIsUp:
+    except TimeIsUp:
         raise DeadlineError(what, round(limit_s, 1)) from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -57,4 +57,4 @@ def time_limit(limit_s: float, what: str) -> Iterator[None]:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    raise _TimeIsUp
+    raise TimeIsUp

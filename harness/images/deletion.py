@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 MAX_REFUSED = 1_000
 """How often a directory may be found filled again before its deletion is given up."""
 
+_OPEN = 16
+"""How many directories are open at a time."""
+
 _OWNER_ALL = stat.S_IRWXU
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHANGED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY, errno.ELOOP, errno.ESTALE})
@@ -67,46 +70,81 @@ def _remove(root: str, *, change_modes: bool) -> None:
 
 @dataclass
 class _Emptied:
-    """A directory that is being emptied: its name in the one above, which it is, what is in it."""
+    """A directory that is being emptied: its name in the one above, what is in it, how it is open.
+
+    One far above is closed meanwhile, and known by its device and inode when it is opened again.
+    """
 
     name: str
-    identity: tuple[int, int]
     below: list[str]
+    fd: int
+    identity: tuple[int, int] | None = None
+
+    def close(self) -> None:
+        """Close it, and remember which it is."""
+        self.identity = _identity(self.fd)
+        os.close(self.fd)
 
 
 def _empty(root: str, *, change_modes: bool) -> None:
     """Delete what is in a directory.
 
-    One directory is open at a time, and it is gone down and up by single names, so no path grows
-    long. Where the way up does not lead to where we came from, somebody has moved something.
+    It is gone down and up by single names, so no path grows long and no link is followed. A few
+    directories are open at a time; where the way up does not lead to where we came from, somebody
+    has moved something.
 
     Raises:
         OSError: Something cannot be deleted, or was changed meanwhile (`_CHANGED`).
     """
     if change_modes:
         os.chmod(root, _OWNER_ALL)
-    fd = os.open(root, _DIRECTORY)
+    way = [_opened(root, "")]
     try:
-        way = [_Emptied("", _identity(fd), _without_files(fd))]
-        while True:
+        while way[-1].below or len(way) > 1:
             if way[-1].below:
-                name = way[-1].below.pop()
-                if _is_gone(name, fd):
-                    continue
-                if change_modes:
-                    os.chmod(name, _OWNER_ALL, dir_fd=fd)
-                fd = _opened_instead(fd, name)
-                way.append(_Emptied(name, _identity(fd), _without_files(fd)))
-            elif len(way) == 1:
-                return
+                _go_down(way, change_modes=change_modes)
             else:
-                name = way.pop().name
-                fd = _opened_instead(fd, "..")
-                if _identity(fd) != way[-1].identity:
-                    raise OSError(errno.ESTALE, "moved while it was being deleted", root)
-                os.rmdir(name, dir_fd=fd)
+                _go_up(way, root)
     finally:
+        for each in way:
+            if each.identity is None:
+                os.close(each.fd)
+
+
+def _go_down(way: list[_Emptied], *, change_modes: bool) -> None:
+    """Delete the next directory of those in the last one, or go into it if it is not empty."""
+    here = way[-1]
+    name = here.below.pop()
+    if _is_gone(name, here.fd):
+        return
+    if change_modes:
+        os.chmod(name, _OWNER_ALL, dir_fd=here.fd)
+    way.append(_opened(name, name, here.fd))
+    if len(way) > _OPEN:
+        way[-_OPEN - 1].close()
+
+
+def _go_up(way: list[_Emptied], root: str) -> None:
+    """Leave a directory that has been emptied, and delete it."""
+    here, above = way[-1], way[-2]
+    if above.identity is not None:
+        above.fd = os.open("..", _DIRECTORY, dir_fd=here.fd)
+        if _identity(above.fd) != above.identity:
+            os.close(above.fd)
+            raise OSError(errno.ESTALE, "moved while it was being deleted", root)
+        above.identity = None
+    os.close(way.pop().fd)
+    os.rmdir(here.name, dir_fd=above.fd)
+
+
+def _opened(path: str, name: str, above: int | None = None) -> _Emptied:
+    """Open a directory and delete the files in it."""
+    fd = os.open(path, _DIRECTORY, dir_fd=above)
+    try:
+        return _Emptied(name, _without_files(fd), fd)
+    except BaseException:
         os.close(fd)
+        raise
 
 
 def _is_gone(name: str, fd: int) -> bool:
@@ -120,13 +158,6 @@ def _is_gone(name: str, fd: int) -> bool:
             raise
         return False
     return True
-
-
-def _opened_instead(fd: int, name: str) -> int:
-    """Open a directory by its name in another, which is closed."""
-    opened = os.open(name, _DIRECTORY, dir_fd=fd)
-    os.close(fd)
-    return opened
 
 
 def _identity(fd: int) -> tuple[int, int]:

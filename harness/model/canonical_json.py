@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
@@ -30,6 +29,8 @@ def canonical(value: Json) -> str:
 
 def digest(value: Json) -> str:
     """Return the SHA-256 of the canonical text, in hexadecimal."""
+    import hashlib  # noqa: PLC0415 - a library more makes every fork of a worker dearer
+
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from harness.model.site import PlainSite, Site
     from harness.points.armed import PlainStop
     from harness.processes.fresh_interpreter import PlainInterpreter
+    from harness.processes.linux import PlainLimits
     from harness.processes.loading import Main, Worker
 
     Request: TypeAlias = tuple[bool, str, tuple[object, ...]]
@@ -154,7 +155,7 @@ class Forker:
         site: PlainSite,
         stops: list[PlainStop],
         stem: str,
-        limits: list[tuple[int, int]],
+        limits: PlainLimits,
         interpreter: PlainInterpreter | None,
         watched: bool,
     ) -> None:

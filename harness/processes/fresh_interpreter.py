@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from harness.model.site import PlainSite
     from harness.points.armed import PlainStop
+    from harness.processes.linux import PlainLimits
     from harness.processes.loading import Main, Worker
 
     PlainInterpreter: TypeAlias = tuple[list[str], list[str], str, bytes, Main]
@@ -53,7 +54,7 @@ def become_interpreter(  # noqa: PLR0917 - as `live`
     stops: list[PlainStop],
     stem: str,
     parent: int,
-    limits: list[tuple[int, int]],
+    limits: PlainLimits,
     watched: bool,
 ) -> NoReturn:
     """Replace this forked process by an interpreter of its own, which lives the worker's life.
@@ -99,7 +100,7 @@ def begin(fd: int) -> NoReturn:
     with open(fd, "rb") as file:
         body = file.read()
     worker, main, site, stops, stem, parent, limits, watched = cast(
-        "tuple[bytes, Main, PlainSite, list[PlainStop], str, int, list[tuple[int, int]], bool]",
+        "tuple[bytes, Main, PlainSite, list[PlainStop], str, int, PlainLimits, bool]",
         marshal.loads(body),  # noqa: S302 - from a process of our own
     )
     import random  # noqa: PLC0415 - not in the process that forks

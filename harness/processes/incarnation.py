@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from harness.model.site import Site
     from harness.model.trace import Hit
     from harness.points.armed import StopOrder
+    from harness.processes.linux import PlainLimits
     from harness.processes.supervisor import Supervisor
 
 
@@ -80,7 +81,7 @@ class Incarnation:
         scenario: str,
         site: Site,
         control_dir: Path,
-        limits: list[tuple[int, int]],
+        limits: PlainLimits,
         *,
         fresh: bool = False,
         watched: bool = False,
@@ -228,7 +229,13 @@ class Incarnation:
 
     def _shorten_output(self) -> None:
         """Note how much room the output takes, and keep no more than the end of a long one."""
-        with suppress(OSError), open_regular(f"{self._stem}.output.txt") as file:
+        path = f"{self._stem}.output.txt"
+        with suppress(OSError):
+            status = os.lstat(path)
+            self.output_bytes = status.st_blocks * BLOCK_BYTES
+            if status.st_size <= _KEPT_BYTES:
+                return
+        with suppress(OSError), open_regular(path) as file:
             status = os.fstat(file.fileno())
             self.output_bytes = status.st_blocks * BLOCK_BYTES
             left_out = status.st_size - _KEPT_BYTES

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from harness.model.site import PlainSite
     from harness.points.armed import PlainStop
+    from harness.processes.linux import PlainLimits
     from harness.processes.loading import Worker
 
 EXIT_ERROR = 1
@@ -48,7 +49,7 @@ def live(  # noqa: PLR0917 - in plain values, as they come through the channel
     stops: list[PlainStop],
     stem: str,
     parent: int,
-    limits: list[tuple[int, int]],
+    limits: PlainLimits,
     watched: bool,
 ) -> NoReturn:
     """Run a worker as an incarnation, and end the process.
@@ -59,7 +60,7 @@ def live(  # noqa: PLR0917 - in plain values, as they come through the channel
         stops: Where it is to stop.
         stem: What the paths of its orders, trace and output begin with.
         parent: Pid of the supervisor's process, which this one is not to outlive.
-        limits: What the kernel is to refuse it (`harness.processes.linux.limits_of`).
+        limits: What the kernel is to refuse it (`harness.processes.limits.limits_of`).
         watched: Whether it notes what it does outside of its workspace.
     """
     code = EXIT_ERROR

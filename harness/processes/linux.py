@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import os
-import resource
 import signal
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-    from typing import NoReturn
+    from collections.abc import Collection, Iterable
+    from typing import NoReturn, TypeAlias
 
-    from harness.model.bounds import Bounds
+    PlainLimits: TypeAlias = tuple[tuple[int, bytes], ...]
+    """Limits of the kernel, each with its value as setrlimit(2) takes it."""
+
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -27,6 +28,8 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 # Looked up now, or each forked process would do it again.
 _PRCTL = _LIBC.prctl
 _SIGPROCMASK = _LIBC.sigprocmask
+# Where it is another function, this is the one with limits of 64 bits.
+_SETRLIMIT = _LIBC.setrlimit64 if hasattr(_LIBC, "setrlimit64") else _LIBC.setrlimit
 
 
 def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
@@ -44,45 +47,24 @@ def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
         os._exit(1)
 
 
-def begin_life(parent: int, limits: Sequence[tuple[int, int]]) -> None:
+def begin_life(parent: int, limits: PlainLimits) -> None:
     """Die with the parent, take every signal, and be bounded: what a forked process does first.
 
     Not `signal.pthread_sigmask`: it makes enumerations of the old mask, which nobody wants here,
-    and so touches dozens of pages that the kernel has to copy.
+    and so touches dozens of pages that the kernel has to copy. Nor the module `resource`: each
+    library that is loaded makes every fork dearer.
 
     Args:
         parent: As for `die_with_parent`.
-        limits: What `limits_of` says.
+        limits: What `harness.processes.limits.limits_of` says.
 
     Raises:
         OSError: The kernel refused.
     """
     die_with_parent(parent)
     _SIGPROCMASK(_SIG_SETMASK, _NO_SIGNALS, None)
-    for which, value in limits:
-        resource.setrlimit(which, (value, value))
-
-
-def limits_of(bounds: Bounds) -> list[tuple[int, int]]:
-    """Return the limits that the kernel is to set a process, each with its value (getrlimit(2)).
-
-    None is wider than what this process has. Address space is not limited: much of what is mapped
-    is never used. Nor are processes: the kernel counts all of a user, whoever started them.
-
-    Args:
-        bounds: The bounds.
-    """
-    wanted = (
-        (resource.RLIMIT_DATA, bounds.memory_mib << 20),
-        (resource.RLIMIT_NOFILE, bounds.open_files),
-        (resource.RLIMIT_FSIZE, bounds.file_mib << 20),
-        (resource.RLIMIT_CORE, 0),  # what a crash dumps is none of the worker's state
-    )
-    limits = []
-    for which, value in wanted:
-        given, _ = resource.getrlimit(which)
-        limits.append((which, value if given == resource.RLIM_INFINITY else min(value, given)))
-    return limits
+    for which, limit in limits:
+        _checked(_SETRLIMIT(which, limit), "setrlimit", which)
 
 
 def adopt_orphans() -> None:
@@ -223,6 +205,10 @@ def wait_until_stopped(pid: int, deadline_s: float) -> bool:
 
 
 def _prctl(option: int, value: int) -> None:
-    if _PRCTL(option, value, 0, 0, 0) != 0:
+    _checked(_PRCTL(option, value, 0, 0, 0), "prctl", option)
+
+
+def _checked(result: int, call: str, about: int) -> None:
+    if result != 0:
         number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number), f"prctl {option}")
+        raise OSError(number, os.strerror(number), f"{call} {about}")

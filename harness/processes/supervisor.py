@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from harness.points.armed import StopOrder
     from harness.processes.channel import Plain
     from harness.processes.fresh_interpreter import PlainInterpreter
+    from harness.processes.linux import PlainLimits
     from harness.processes.loading import Main
 
 P = ParamSpec("P")
@@ -124,7 +125,7 @@ class Supervisor:
         site: Site,
         stem: str,
         stops: Sequence[StopOrder],
-        limits: list[tuple[int, int]],
+        limits: PlainLimits,
         *,
         fresh: bool = False,
         watched: bool = False,
