@@ -51,6 +51,9 @@ _STOP_S = 10.0
 _MOST_LOOKS = 100
 """How often to look for survivors that are others each time."""
 
+_AT_ONCE = 100
+"""How many of them to look at before their list is read again."""
+
 
 class WarmUpError(HarnessError):
     """A worker cannot be started: it cannot be loaded, or its warm-up failed."""
@@ -192,20 +195,22 @@ class Supervisor:
     def survivors(self) -> tuple[str, ...]:
         """Return what lives below the process though every incarnation should be dead.
 
-        A process that forks and ends, again and again, may be another by the time that it is looked
-        at; so it is looked again for as long as others come up.
+        A process that forks and ends, again and again, may be another by the time that it is
+        looked at, and leaves thousands that have ended. So the newest are looked at first, for as
+        long as others come up.
         """
         if not self.has_children:
             return ()
         seen: set[int] = set()
         for _ in range(_MOST_LOOKS):
             near = children(self._process.pid)
-            if found := described(near):
-                far = descendants(self._process.pid) - near
-                return tuple(sorted([*found, *described(far)]))
-            if near <= seen:
+            newest = sorted(near - seen, reverse=True)[:_AT_ONCE]
+            if not newest:
                 return ()
-            seen |= near
+            if found := described(newest):
+                far = descendants(self._process.pid) - near if len(near) <= _AT_ONCE else ()
+                return tuple(sorted([*found, *described(far)]))
+            seen.update(newest)
         return ("processes that start one another and end at once",)
 
     def clear(self) -> None:
