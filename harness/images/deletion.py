@@ -120,7 +120,8 @@ def _go_down(way: list[_Emptied], *, change_modes: bool) -> None:
     if change_modes:
         os.chmod(name, _OWNER_ALL, dir_fd=here.fd)
     way.append(_opened(name, name, here.fd))
-    if len(way) > _OPEN:
+    # It has been closed before, if this is not the first way that goes as deep.
+    if len(way) > _OPEN and way[-_OPEN - 1].identity is None:
         way[-_OPEN - 1].close()
 
 

@@ -7,6 +7,7 @@ import os
 import socket
 import stat
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,7 +27,6 @@ from harness.images.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 LONG_AGO_NS = 1_000_000_000
 
@@ -321,3 +321,15 @@ def test_a_tree_that_takes_too_much_room_is_not_copied(tmp_path: Path) -> None:
     assert 1 << 20 <= room_bytes(tree, 1 << 30) <= 3 << 19
     with pytest.raises(TooLargeError, match="takes more than 524,288 bytes"):
         copy_tree(tree, tmp_path / "no-copy", most_bytes=1 << 19)
+
+
+def test_several_ways_go_deep(tmp_path: Path) -> None:
+    """Directories that were closed on the first way down are closed no second time."""
+    tree = tmp_path / "tree"
+    for name in ("a", "b", "c"):
+        (tree / name).joinpath(*["d"] * 100).mkdir(parents=True)
+        (tree / name).joinpath(*["d"] * 50, "other", *["d"] * 50).mkdir(parents=True)
+    opened = {each.name for each in Path("/proc/self/fd").iterdir()}
+    remove_tree(tree)
+    assert not tree.exists()
+    assert {each.name for each in Path("/proc/self/fd").iterdir()} == opened
