@@ -85,8 +85,11 @@ def test_a_run_is_found_by_name_by_path_and_as_the_latest(
 
 
 @pytest.mark.parametrize("name", ["x" * 5000, "/dev/null", "../../etc", "~nouser/x", "20310203"])
-def test_what_is_not_a_run_is_told_as_such(tmp_path: Path, name: str) -> None:
+def test_what_is_not_a_run_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     """A name that is too long for a file was a fault of the harness."""
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(UnknownNameError, match="unknown run that was cut short"):
         unfinished_run(tmp_path, name)
 
