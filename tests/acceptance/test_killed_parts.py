@@ -13,7 +13,7 @@ from killed_runs import KilledRun, still_there
 if TYPE_CHECKING:
     from pathlib import Path
 
-KILLS = int(os.environ.get("CRASH_HARNESS_KILLS", "2"))
+KILLS = int(os.environ.get("CRASH_HARNESS_KILLS", "1"))
 """How many times each kind of part is killed."""
 
 SEED = os.environ.get("CRASH_HARNESS_KILLS_SEED") or str(random.SystemRandom().getrandbits(32))

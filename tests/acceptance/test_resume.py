@@ -201,13 +201,18 @@ def check_same(shop: Shop, out: Path, file: Path | None = None) -> None:
     assert not (run / "failures" / "control").exists()
 
 
+NIGHTLY = pytest.mark.skipif(
+    not os.environ.get("CRASH_HARNESS_NIGHTLY"), reason="is run by tox -e nightly"
+)
+
+
 @pytest.mark.parametrize("case", range(KILLS))
 @pytest.mark.parametrize(
     "signals",
     [
         (signal.SIGKILL,),
-        (signal.SIGTERM,),
-        (signal.SIGKILL, signal.SIGKILL),
+        pytest.param((signal.SIGTERM,), marks=NIGHTLY),
+        pytest.param((signal.SIGKILL, signal.SIGKILL), marks=NIGHTLY),
         (signal.SIGTERM, signal.SIGKILL),
     ],
     ids=lambda signals: "-".join(number.name for number in signals),
@@ -310,6 +315,7 @@ def test_a_run_that_lives_is_left_to_its_process(shop: Shop, command: Command) -
     check_same(shop, command.out)
 
 
+@NIGHTLY
 def test_several_seeds_are_gone_on_with_from_the_one_that_was_cut_short(
     shop: Shop, command: Command
 ) -> None:

@@ -22,6 +22,8 @@ from harness.scenario import Scenario
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from _pytest.mark import ParameterSet
+
     from harness.model.result import ExperimentResult
     from harness.model.site import Site
     from harness.world.services.effects import EffectsService
@@ -110,18 +112,24 @@ def run_all(root: Path, lanes: int, *scenarios: Scenario) -> dict[str, list[Expe
     return results
 
 
+def night(*case: object) -> ParameterSet:
+    """Return a case that is left to the nights, as each takes many seconds."""
+    by_day = not os.environ.get("CRASH_HARNESS_NIGHTLY")
+    return pytest.param(*case, marks=pytest.mark.skipif(by_day, reason="is run by tox -e nightly"))
+
+
 @pytest.mark.parametrize(
     ("whom", "number", "said"),
     [
         (supervisor, signal.SIGKILL, "the supervisor was killed by SIGKILL"),
-        (supervisor, signal.SIGTERM, "the supervisor was killed by SIGTERM"),
+        night(supervisor, signal.SIGTERM, "the supervisor was killed by SIGTERM"),
         (supervisor, signal.SIGSTOP, "the supervisor was stopped by SIGSTOP"),
-        (supervisor, signal.SIGSEGV, "the supervisor was killed by SIGSEGV"),
+        night(supervisor, signal.SIGSEGV, "the supervisor was killed by SIGSEGV"),
         (lane, signal.SIGKILL, "the lane was killed by SIGKILL"),
-        (lane, signal.SIGTERM, "the lane was killed by SIGTERM"),
-        (lane, signal.SIGSTOP, "the lane was stopped by SIGSTOP"),
+        night(lane, signal.SIGTERM, "the lane was killed by SIGTERM"),
+        night(lane, signal.SIGSTOP, "the lane was stopped by SIGSTOP"),
         (world, signal.SIGKILL, "the world was killed by SIGKILL"),
-        (world, signal.SIGSTOP, "the world was stopped by SIGSTOP"),
+        night(world, signal.SIGSTOP, "the world was stopped by SIGSTOP"),
     ],
 )
 def test_who_ends_a_process_of_the_harness_is_told_so(
