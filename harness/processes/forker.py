@@ -198,10 +198,12 @@ class Forker:
             number: Its number.
             child: Pid of the child of it that stopped it and itself, or 0.
         """
+        os.kill(self._pids[number], signal.SIGCONT)
+        # Only then: once the child goes on, the incarnation may be stopped again, and to stop what
+        # still stands is no stop.
         if child:
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGCONT)
-        os.kill(self._pids[number], signal.SIGCONT)
 
     def wait(self, number: int, deadline_s: float) -> int | None:
         """Wait until an incarnation stops or dies.
