@@ -32,10 +32,9 @@ def judge(
     """
     violations: list[Violation] = []
     doubts: list[str] = []
-    late = DeadlineError("the answers of the oracles", round(limit_s, 1))
     try:
         # One limit for all: to set it takes as long as many an oracle.
-        with time_limit(limit_s, "the answers of the oracles"):
+        with time_limit(limit_s, "the answers of the oracles") as late:
             for oracle in oracles:
                 try:
                     finding = oracle.check(evidence)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from harness.experiment.confirmation import MOST_RUNS, Attempt, confirmed, same
 from harness.experiment.judging import judge
-from harness.experiment.lost import clear_up_after_the_dead, lost_result
+from harness.experiment.lost import clear_up_after_the_dead, lost_in_warm_up, lost_result
 from harness.experiment.protocol import RealSteps, run_experiment, settle
 from harness.experiment.rig import Rig
 from harness.experiment.sharing import SharedSteps, Sharing, longest_prefix
@@ -136,9 +136,7 @@ class LaneServer:
                 self._get_ready(scenario.name)
             except ProcessLostError as error:
                 self._begin_again()
-                self._unready[scenario.name] = (
-                    f"during the warm-up of {scenario.name!r}, {error.what} {error.fate}"
-                )
+                self._unready[scenario.name] = lost_in_warm_up(scenario.name, error)
             except (WarmUpError, WorkloadError):
                 pass
         except (WarmUpError, WorkloadError):  # what its experiments come to
@@ -397,7 +395,7 @@ def serve(connection: Connection, root: Path, cpu: int | None, seed: int) -> Non
         with suppress(OSError):
             failed = HarnessError(f"a lane cannot be started: {error}")
             connection.send_bytes(portable((False, failed)))
-            remove_tree(scratch)
+            remove_scratch(scratch)
         mark.remove()
         return
     told_to_leave = False

@@ -28,6 +28,16 @@ def clear_up_after_the_dead(root: Path) -> tuple[str, ...]:
     return tuple(left for directory in directories for left in sweep_scratch(directory))
 
 
+def lost_in_warm_up(scenario: str, error: ProcessLostError) -> str:
+    """Say of a scenario what was lost in its warm-up.
+
+    Args:
+        scenario: Its name.
+        error: What was lost.
+    """
+    return f"during the warm-up of {scenario!r}, {error.what} {error.fate}"
+
+
 def lost_result(
     scenario: str,
     schedule: Schedule,

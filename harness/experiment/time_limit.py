@@ -26,7 +26,7 @@ class TimeIsUp(BaseException):
 
 
 @contextmanager
-def time_limit(limit_s: float, what: str) -> Iterator[None]:
+def time_limit(limit_s: float, what: str) -> Iterator[DeadlineError]:
     """End the code below when it takes too long; without effect outside the main thread.
 
     A timer of the surroundings (`signal.setitimer`) goes on afterwards.
@@ -35,19 +35,23 @@ def time_limit(limit_s: float, what: str) -> Iterator[None]:
         limit_s: How long it may take, in seconds.
         what: What is waited for, for the message.
 
+    Yields:
+        The error that says that it took longer, for code that goes on after `TimeIsUp`.
+
     Raises:
         DeadlineError: It took longer.
     """
+    late = DeadlineError(what, round(limit_s, 1))
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield late
         return
     handler = signal.signal(signal.SIGALRM, _end)
     began = time.monotonic()
     rest_s, interval_s = signal.setitimer(signal.ITIMER_REAL, limit_s, _AGAIN_S)
     try:
-        yield
+        yield late
     except TimeIsUp:
-        raise DeadlineError(what, round(limit_s, 1)) from None
+        raise late from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self, cast
 
 from harness.experiment.lane import LaneServer, longest_experiment_s
 from harness.experiment.lane_client import LaneClient
-from harness.experiment.lost import clear_up_after_the_dead, lost_result
+from harness.experiment.lost import clear_up_after_the_dead, lost_in_warm_up, lost_result
 from harness.experiment.sharing import Sharing
 from harness.experiment.unjudged import unjudged
 from harness.model.errors import DeadlineError, HarnessError, ProcessLostError
@@ -233,9 +233,7 @@ class Executor:
     def _may_warm_up_again(self, scenario: Scenario, error: ProcessLostError) -> bool:
         """Note that a lane was lost in a warm-up, and tell whether it may be tried once more."""
         if scenario.name in self._lost_in_warm_up:
-            self._unready[scenario.name] = (
-                f"during the warm-up of {scenario.name!r}, {error.what} {error.fate}"
-            )
+            self._unready[scenario.name] = lost_in_warm_up(scenario.name, error)
         self._lost_in_warm_up.add(scenario.name)
         return scenario.name not in self._unready
 

@@ -233,13 +233,10 @@ class Incarnation:
         with suppress(OSError):
             status = os.lstat(path)
             self.output_bytes = status.st_blocks * BLOCK_BYTES
-            if status.st_size <= _KEPT_BYTES:
-                return
-        with suppress(OSError), open_regular(path) as file:
-            status = os.fstat(file.fileno())
-            self.output_bytes = status.st_blocks * BLOCK_BYTES
             left_out = status.st_size - _KEPT_BYTES
-            if left_out > 0:
+            if left_out <= 0:
+                return
+            with open_regular(path) as file:
                 file.seek(left_out)
                 end = file.read()
                 # The same file, whatever stands at its path by now.
