@@ -17,10 +17,6 @@ from acceptance_command import DEADLINE_S, ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-nightly = pytest.mark.skipif(
-    not os.environ.get("CRASH_HARNESS_NIGHTLY"), reason="is run by tox -e nightly"
-)
-
 ONE_STRIKE = (
     f"--scenarios {ROOT}/tests/acceptance/test_second_worker.py careful-orders "
     "--at order.charge.before#1=kill --report none"
@@ -202,7 +198,7 @@ def test_a_file_system_without_links_is_refused(tmp_path: Path) -> None:
     assert not list((tmp_path / "runs").iterdir())
 
 
-@nightly
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "script",
     [
@@ -232,7 +228,7 @@ atexit.register(signal.setitimer, signal.ITIMER_PROF, 0)
 """
 
 
-@nightly
+@pytest.mark.nightly
 def test_it_works_under_a_profiler_that_interrupts(tmp_path: Path) -> None:
     """SIGPROF comes a thousand times a second, in each process that an interpreter starts."""
     (tmp_path / "sitecustomize.py").write_text(PROFILER)
@@ -240,7 +236,7 @@ def test_it_works_under_a_profiler_that_interrupts(tmp_path: Path) -> None:
     works(in_shell(tmp_path, script))
 
 
-@nightly
+@pytest.mark.nightly
 @pytest.mark.parametrize("library", ["libjemalloc.so.2", "libmimalloc.so.2", "libtcmalloc.so.4"])
 def test_it_works_with_another_allocator(tmp_path: Path, library: str) -> None:
     """The heap of the process that forks is filled with blocks of whatever allocator there is."""
@@ -250,7 +246,7 @@ def test_it_works_with_another_allocator(tmp_path: Path, library: str) -> None:
     works(in_shell(tmp_path, f"LD_PRELOAD={library} {PYTHON} {WITH_SERVICES} {OUT}"))
 
 
-@nightly
+@pytest.mark.nightly
 @needs_pids
 def test_it_works_as_the_first_process_of_a_container(tmp_path: Path) -> None:
     """Nobody reaps there, and nobody may trace."""
@@ -259,7 +255,7 @@ def test_it_works_as_the_first_process_of_a_container(tmp_path: Path) -> None:
     works(in_shell(tmp_path, script))
 
 
-@nightly
+@pytest.mark.nightly
 @needs_root
 def test_too_few_processes_are_a_fault_with_a_sentence(tmp_path: Path) -> None:
     """What the machine refuses is no verdict."""
@@ -269,7 +265,7 @@ def test_too_few_processes_are_a_fault_with_a_sentence(tmp_path: Path) -> None:
     assert "the harness failed" in done.stderr
 
 
-@nightly
+@pytest.mark.nightly
 @needs_mounts
 def test_a_full_disk_under_the_workspaces_exits_4(tmp_path: Path) -> None:
     """It is the machine's, and says nothing about the worker."""
@@ -280,7 +276,7 @@ def test_a_full_disk_under_the_workspaces_exits_4(tmp_path: Path) -> None:
     assert "No space left on device" in done.stderr
 
 
-@nightly
+@pytest.mark.nightly
 def test_it_works_under_coverage(tmp_path: Path) -> None:
     """A tracer in the command's own process disturbs nobody else."""
     pytest.importorskip("coverage")

@@ -17,7 +17,7 @@ import pytest
 from acceptance_command import DEADLINE_S, ROOT, Command
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 KILLS = int(os.environ.get("CRASH_HARNESS_KILLS", "1"))
@@ -154,9 +154,9 @@ def journals(out: Path) -> list[Path]:
 
 
 def run_until(
-    out: Path, arguments: tuple[str, ...], lines: int, how: signal.Signals
+    out: Path, arguments: tuple[str, ...], reached: Callable[[], bool], how: signal.Signals
 ) -> tuple[int, str]:
-    """Run the command, and send it a signal when its journal has so many lines.
+    """Run the command, and send it a signal when something is reached.
 
     Returns:
         Its exit code and its standard error; it may have come to its end before.
@@ -170,8 +170,8 @@ def run_until(
     )
     end = time.monotonic() + DEADLINE_S
     family: list[psutil.Process] = []
-    while process.poll() is None and sum(_lines(path) for path in journals(out)) < lines:
-        assert time.monotonic() < end, "the journal does not grow"
+    while process.poll() is None and not reached():
+        assert time.monotonic() < end, "it is not reached"
         os.sched_yield()
     if process.poll() is None:
         family = psutil.Process(process.pid).children(recursive=True)
@@ -182,11 +182,26 @@ def run_until(
     return process.returncode, err
 
 
+def has_lines(out: Path, lines: int) -> Callable[[], bool]:
+    """Return what tells whether the journals have so many lines."""
+    return lambda: sum(_lines(path) for path in journals(out)) >= lines
+
+
+def has_seed(out: Path, seed: int) -> Callable[[], bool]:
+    """Return what tells whether an experiment under a seed has finished."""
+    wanted = f'"seed":{seed},"digests"'.encode()
+    return lambda: any(wanted in _read(path) for path in journals(out))
+
+
 def _lines(path: Path) -> int:
+    return _read(path).count(b"\n")
+
+
+def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes().count(b"\n")
+        return path.read_bytes()
     except FileNotFoundError:  # the run has come to its end
-        return 0
+        return b""
 
 
 def check_same(shop: Shop, out: Path, file: Path | None = None) -> None:
@@ -201,18 +216,13 @@ def check_same(shop: Shop, out: Path, file: Path | None = None) -> None:
     assert not (run / "failures" / "control").exists()
 
 
-NIGHTLY = pytest.mark.skipif(
-    not os.environ.get("CRASH_HARNESS_NIGHTLY"), reason="is run by tox -e nightly"
-)
-
-
 @pytest.mark.parametrize("case", range(KILLS))
 @pytest.mark.parametrize(
     "signals",
     [
         (signal.SIGKILL,),
-        pytest.param((signal.SIGTERM,), marks=NIGHTLY),
-        pytest.param((signal.SIGKILL, signal.SIGKILL), marks=NIGHTLY),
+        pytest.param((signal.SIGTERM,), marks=pytest.mark.nightly),
+        pytest.param((signal.SIGKILL, signal.SIGKILL), marks=pytest.mark.nightly),
         (signal.SIGTERM, signal.SIGKILL),
     ],
     ids=lambda signals: "-".join(number.name for number in signals),
@@ -229,7 +239,7 @@ def test_gone_on_with_it_ends_as_if_nothing_had_happened(
     moments = sorted(draw.randrange(3, shop.lines) for _ in signals)
     arguments = shop.arguments
     for number, lines in zip(signals, moments, strict=True):
-        code, err = run_until(command.out, arguments, lines, number)
+        code, err = run_until(command.out, arguments, has_lines(command.out, lines), number)
         assert code == (-signal.SIGKILL if number is signal.SIGKILL else 143), err
         assert "Traceback" not in err
         (journal,) = journals(command.out)
@@ -248,7 +258,7 @@ def test_gone_on_with_it_ends_as_if_nothing_had_happened(
 
 def test_what_a_killed_run_found_can_be_seen_and_run_again(shop: Shop, command: Command) -> None:
     """Before anybody goes on with it, its failures can be listed and reproduced."""
-    run_until(command.out, shop.arguments, shop.lines, signal.SIGKILL)
+    run_until(command.out, shop.arguments, has_lines(command.out, shop.lines), signal.SIGKILL)
     (journal,) = journals(command.out)
     run = journal.parent
     report = command("report", str(run))
@@ -270,7 +280,7 @@ def test_what_cannot_be_gone_on_with_is_refused_with_a_sentence(
     none = command.run("--resume")
     assert (none.code, "was cut short" in none.err) == (2, True)
     arguments = ("--scenarios", str(file), "--tier", "full", "--jobs", "2")
-    run_until(command.out, arguments, 10, signal.SIGKILL)
+    run_until(command.out, arguments, has_lines(command.out, 10), signal.SIGKILL)
     (journal,) = journals(command.out)
     before = journal.read_bytes()
     for contradiction, says in [
@@ -315,7 +325,7 @@ def test_a_run_that_lives_is_left_to_its_process(shop: Shop, command: Command) -
     check_same(shop, command.out)
 
 
-@NIGHTLY
+@pytest.mark.nightly
 def test_several_seeds_are_gone_on_with_from_the_one_that_was_cut_short(
     shop: Shop, command: Command
 ) -> None:
@@ -325,7 +335,7 @@ def test_several_seeds_are_gone_on_with_from_the_one_that_was_cut_short(
     assert one.code == 0
     first = (command.out / "latest").resolve().name
     # The second seed's run is the only one with a journal once the first is over.
-    code, _ = run_until_seed(command.out, arguments, 5)
+    code, _ = run_until(command.out, arguments, has_seed(command.out, 5), signal.SIGKILL)
     assert code == -signal.SIGKILL
     (journal,) = journals(command.out)
     done = {path.name for path in command.out.glob("2*")}
@@ -342,32 +352,6 @@ def test_several_seeds_are_gone_on_with_from_the_one_that_was_cut_short(
     }
     assert seeds == {4, 5, 6}
     assert journal.parent.name in done
-
-
-def run_until_seed(out: Path, arguments: tuple[str, ...], seed: int) -> tuple[int, str]:
-    """Run the command, and kill it when an experiment under a seed has finished."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "harness", "run", "--out", str(out), *arguments],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    end = time.monotonic() + DEADLINE_S
-    wanted = f'"seed":{seed},"digests"'.encode()
-    while process.poll() is None and not any(wanted in _read(path) for path in journals(out)):
-        assert time.monotonic() < end, "the seed does not come"
-        os.sched_yield()
-    process.kill()
-    _, err = process.communicate(timeout=DEADLINE_S)
-    return process.returncode, err
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return b""
 
 
 def test_five_times_ctrl_c_loses_nothing(shop: Shop, command: Command) -> None:

@@ -114,8 +114,7 @@ def run_all(root: Path, lanes: int, *scenarios: Scenario) -> dict[str, list[Expe
 
 def night(*case: object) -> ParameterSet:
     """Return a case that is left to the nights, as each takes many seconds."""
-    by_day = not os.environ.get("CRASH_HARNESS_NIGHTLY")
-    return pytest.param(*case, marks=pytest.mark.skipif(by_day, reason="is run by tox -e nightly"))
+    return pytest.param(*case, marks=pytest.mark.nightly)
 
 
 @pytest.mark.parametrize(
