@@ -13,6 +13,10 @@ settings.register_profile(
 )
 settings.load_profile("any machine")
 
+# Under tox, pytest keeps its cache where this variable says: every pytest that a test starts would
+# find there, as what failed last, what another test's had found a moment before.
+os.environ.pop("TOX_ENV_DIR", None)
+
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Leave tests to the nights that are marked so."""

@@ -128,6 +128,7 @@ def test_what_failed_last_is_found_again(tmp_path: Path) -> None:
     """The names of items are the same each time, so ``--lf`` and a node id select one."""
     root = project(tmp_path, orders=orders(NOT_PINNED))
     run_pytest(root, "scenarios")
+    assert (root / ".pytest_cache").is_dir(), "the cache is another run's, too"
     item = "scenarios/orders.py::wrong[order.charge.after#1=kill]"
     for way in (["--lf", "scenarios"], [item]):
         out = run_pytest(root, *way)
