@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,11 @@ settings.load_profile("any machine")
 # Under tox, pytest keeps its cache where this variable says: every pytest that a test starts would
 # find there, as what failed last, what another test's had found a moment before.
 os.environ.pop("TOX_ENV_DIR", None)
+
+# Left as it is, what is started in the background by a shell ignores it, and so would every command
+# that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

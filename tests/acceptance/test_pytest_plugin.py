@@ -79,7 +79,7 @@ def test_a_wrong_pins_file_is_told_and_is_no_traceback(tmp_path: Path) -> None:
         assert "items.py" not in out
 
 
-@pytest.mark.parametrize("tier", ["smoke", "full"])
+@pytest.mark.parametrize("tier", ["smoke", pytest.param("full", marks=pytest.mark.nightly)])
 def test_collecting_starts_nothing_and_a_run_no_more_than_the_command(
     tmp_path: Path, tier: str
 ) -> None:

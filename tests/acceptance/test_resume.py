@@ -223,7 +223,7 @@ def check_same(shop: Shop, out: Path, file: Path | None = None) -> None:
         (signal.SIGKILL,),
         pytest.param((signal.SIGTERM,), marks=pytest.mark.nightly),
         pytest.param((signal.SIGKILL, signal.SIGKILL), marks=pytest.mark.nightly),
-        (signal.SIGTERM, signal.SIGKILL),
+        pytest.param((signal.SIGTERM, signal.SIGKILL), marks=pytest.mark.nightly),
     ],
     ids=lambda signals: "-".join(number.name for number in signals),
 )
