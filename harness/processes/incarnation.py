@@ -238,7 +238,7 @@ class Incarnation:
                 return
             with open_regular(path) as file:
                 file.seek(left_out)
-                end = file.read()
+                end = file.read(_KEPT_BYTES)  # whoever survived may write on
                 # The same file, whatever stands at its path by now.
                 fd = os.open(f"/proc/self/fd/{file.fileno()}", os.O_WRONLY | os.O_TRUNC)
                 with open(fd, "wb") as shorter:  # noqa: PTH123 - a descriptor
